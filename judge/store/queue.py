@@ -1,0 +1,247 @@
+"""How a submission moves: submitted, claimed under a lease, kept alive by heartbeats, finished once.
+
+Every step is one transaction, judged by the database's clock, and every step of a worker names the attempt
+it belongs to. A worker that was given up for dead and comes back holds an old number, so nothing it says
+changes anything.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Update, delete, insert, select, update
+
+from judge.core.status import TRANSITIONS, Status
+from judge.core.verdict import Json
+from judge.store.clock import now
+from judge.store.database import Store
+from judge.store.tables import CaseProgress, Judgement, Submission
+
+LEASE_S = 15.0
+HEARTBEAT_S = 5.0
+MAX_CRASHES = 3
+SEED_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A submission in a worker's hands. `alone`: it has brought a worker down before, so nothing runs
+    beside it."""
+
+    submission: int
+    attempt: int
+    problem: int
+    version: str
+    source: bytes
+    public_only: bool
+    seed: bytes
+    alone: bool
+
+
+class Queue:
+    """The queue of a store. Safe to use from threads and processes at once; holds no state of its own."""
+
+    def __init__(self, store: Store, *, lease_s: float = LEASE_S, max_crashes: int = MAX_CRASHES) -> None:
+        self.store, self.lease_s, self.max_crashes = store, lease_s, max_crashes
+
+    def submit(
+        self, *, user: str, problem: int, version: str, source: bytes, public_only: bool = False
+    ) -> int:
+        """Put a submission, exactly as it was received, at the end of the queue; returns its id. Its seed
+        is drawn here and never told."""
+        row = Submission(
+            user=user,
+            problem=problem,
+            version=version,
+            source=source,
+            public_only=public_only,
+            seed=secrets.token_bytes(SEED_BYTES),
+        )
+        with self.store.write() as session:
+            session.add(row)
+            session.flush()
+            return row.id
+
+    def claim(self, worker: str) -> Claim | None:
+        """Take the oldest queued submission, or None. Two workers never get the same one: the statement
+        that finds it is the one that marks it."""
+        oldest = (
+            select(Submission.id)
+            .where(Submission.status == Status.QUEUED)
+            .order_by(Submission.id)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        )
+        take = (
+            _move(Status.RUNNING)
+            .where(Submission.id == oldest.scalar_subquery())
+            .values(
+                attempt=Submission.attempt + 1,
+                worker=worker,
+                claimed_at=now(),
+                lease_until=now() + self.lease_s,
+                child_started=False,
+                total=None,
+            )
+            .returning(Submission)
+        )
+        with self.store.write() as session:
+            row = session.scalars(take).one_or_none()
+            if row is None:
+                return None
+            session.execute(delete(CaseProgress).where(CaseProgress.submission == row.id))
+            return Claim(
+                submission=row.id,
+                attempt=row.attempt,
+                problem=row.problem,
+                version=row.version,
+                source=row.source,
+                public_only=row.public_only,
+                seed=row.seed,
+                alone=row.crashes > 0,
+            )
+
+    def heartbeat(self, claim: Claim) -> bool:
+        """Renew the lease. False: it is no longer this worker's, and the run must end."""
+        with self.store.write() as session:
+            return _changed(session, _held(claim).values(lease_until=now() + self.lease_s))
+
+    def started(self, claim: Claim, total: int | None) -> bool:
+        """Say that a child runs now, over `total` cases: from here on a lost lease counts as a crash."""
+        with self.store.write() as session:
+            return _changed(session, _held(claim).values(child_started=True, total=total))
+
+    def progress(self, claim: Claim, first: int, results: Sequence[dict[str, Json]]) -> bool:
+        """Show cases `first`, `first + 1`, ... (counted from 1) to those who watch."""
+        with self.store.write() as session:
+            if not _changed(session, _held(claim).values(attempt=Submission.attempt)):
+                return False
+            session.execute(
+                insert(CaseProgress),
+                [
+                    {"submission": claim.submission, "attempt": claim.attempt, "seq": seq, "result": result}
+                    for seq, result in enumerate(results, first)
+                ],
+            )
+            return True
+
+    def finish(self, claim: Claim, verdict: dict[str, Json]) -> bool:
+        """Append the verdict and end the submission. False, and nothing changes, when the lease is
+        another's by now."""
+        with self.store.write() as session:
+            return self._finish(session, claim.submission, claim.attempt, verdict)
+
+    def release(self, claim: Claim) -> bool:
+        """Hand the submission back unfinished, as on a polite shutdown: it is queued again and no crash is
+        counted."""
+        with self.store.write() as session:
+            return _changed(
+                session,
+                _move(Status.QUEUED)
+                .where(Submission.id == claim.submission, Submission.attempt == claim.attempt)
+                .values(worker=None, claimed_at=None, lease_until=None, child_started=False, total=None),
+            )
+
+    def recover(self) -> int:
+        """Take back every lease that ran out; returns how many. A submission whose child had been started
+        has crashed its worker, for all we know: it is queued again until `max_crashes`, then ended with a
+        verdict that says so."""
+        with self.store.write() as session:
+            lost = session.scalars(
+                select(Submission)
+                .where(Submission.status == Status.RUNNING, Submission.lease_until < now())
+                .with_for_update(skip_locked=True)
+            ).all()
+            for row in lost:
+                row.crashes += row.child_started
+                if row.crashes >= self.max_crashes:
+                    session.flush()
+                    self._finish(session, row.id, row.attempt, _given_up(row))
+                else:
+                    row.status = str(Status.QUEUED)
+                    row.worker = row.claimed_at = row.lease_until = row.total = None
+                    row.child_started = False
+            return len(lost)
+
+    def _finish(self, session: Any, submission: int, attempt: int, verdict: dict[str, Json]) -> bool:
+        ended = (
+            _move(Status(verdict["status"]))
+            .where(Submission.id == submission, Submission.attempt == attempt)
+            .values(finished_at=now(), lease_until=None, worker=None)
+            .returning(Submission.created_at, Submission.claimed_at, Submission.finished_at)
+        )
+        times = session.execute(ended).one_or_none()
+        if times is None:
+            return False
+        created, claimed, finished = times
+        judgement = Judgement(
+            submission=submission,
+            attempt=attempt,
+            status=verdict["status"],
+            passed=verdict["passed"],
+            total=verdict["total"],
+            tier=verdict["tier"],
+            verdict=verdict,
+            waited_s=claimed - created,
+            judged_s=finished - claimed,
+        )
+        session.add(judgement)
+        session.flush()
+        session.execute(
+            update(Submission).where(Submission.id == submission).values(current_judgement=judgement.id)
+        )
+        session.execute(delete(CaseProgress).where(CaseProgress.submission == submission))
+        return True
+
+
+def _move(new: Status) -> Update:
+    """An update to status `new`, of such rows only as may go there."""
+    may = [str(old) for old, to in TRANSITIONS.items() if new in to]
+    return (
+        update(Submission)
+        .where(Submission.status.in_(may))
+        .values(status=str(new))
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _held(claim: Claim) -> Update:
+    return (
+        update(Submission)
+        .where(
+            Submission.id == claim.submission,
+            Submission.attempt == claim.attempt,
+            Submission.status == Status.RUNNING,
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _changed(session: Any, statement: Update) -> bool:
+    return bool(session.execute(statement).rowcount)
+
+
+def _given_up(row: Submission) -> dict[str, Json]:
+    return system_error(row.problem, row.version, "worker_lost", crashes=row.crashes)
+
+
+def system_error(problem: int, version: str, code: str, **params: Json) -> dict[str, Json]:
+    """The verdict of a submission that could not be judged by a fault that is not its own."""
+    return {
+        "problem": problem,
+        "version": version,
+        "status": str(Status.SYSTEM_ERROR),
+        "passed": 0,
+        "total": 0,
+        "time_ms": 0,
+        "tier": "",
+        "kernels": "",
+        "versions": {},
+        "cases": [],
+        "message": {"code": code, "params": params},
+        "diagnosis": [],
+        "counterexample": None,
+    }

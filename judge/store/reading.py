@@ -1,0 +1,110 @@
+"""What pages ask of the store. Nothing here returns a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Integer, Row, Select, func, select
+from sqlalchemy.orm import Session
+
+from judge.core.status import Status
+from judge.core.verdict import Json
+from judge.store.tables import CaseProgress, Judgement, Submission
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A submission as a list shows it. Times in seconds since 1970; `passed` and `total` are None before a
+    verdict."""
+
+    id: int
+    problem: int
+    status: Status
+    public_only: bool
+    created_at: float
+    finished_at: float | None
+    passed: int | None
+    total: int | None
+
+
+@dataclass(frozen=True)
+class Details(Summary):
+    """A submission with its text and, once it has one, its verdict. `ahead` counts those before it in the
+    queue."""
+
+    source: bytes
+    attempt: int
+    crashes: int
+    verdict: dict[str, Json] | None
+    ahead: int
+
+
+_SUMMARY = (
+    Submission.id,
+    Submission.problem,
+    Submission.status,
+    Submission.public_only,
+    Submission.created_at,
+    Submission.finished_at,
+    Judgement.passed,
+    func.coalesce(Judgement.total, Submission.total).label("total"),
+)
+
+
+def _select(*more: Any) -> Select[Any]:
+    return select(*_SUMMARY, *more).outerjoin(Judgement, Judgement.id == Submission.current_judgement)
+
+
+def _fields(row: Row[Any]) -> dict[str, Any]:
+    return {**row._mapping, "status": Status(row.status)}
+
+
+def history(session: Session, user: str, problem: int | None = None, limit: int = 50) -> list[Summary]:
+    """The user's submissions, newest first."""
+    query = _select().where(Submission.user == user).order_by(Submission.id.desc()).limit(limit)
+    if problem is not None:
+        query = query.where(Submission.problem == problem)
+    return [Summary(**_fields(row)) for row in session.execute(query)]
+
+
+def find(session: Session, user: str, submission: int) -> Details | None:
+    """The user's own submission of that id; None if there is none or it is another's."""
+    query = _select(Submission.source, Submission.attempt, Submission.crashes, Judgement.verdict).where(
+        Submission.id == submission, Submission.user == user
+    )
+    row = session.execute(query).one_or_none()
+    if row is None:
+        return None
+    ahead = 0
+    if row.status == Status.QUEUED:
+        ahead = session.scalars(
+            select(func.count()).where(Submission.status == Status.QUEUED, Submission.id < submission)
+        ).one()
+    return Details(**_fields(row), ahead=ahead)
+
+
+def progress(
+    session: Session, submission: int, attempt: int, after: int
+) -> list[tuple[int, dict[str, Json]]]:
+    """The cases of that attempt past number `after`, as (number, result)."""
+    query = (
+        select(CaseProgress.seq, CaseProgress.result)
+        .where(
+            CaseProgress.submission == submission,
+            CaseProgress.attempt == attempt,
+            CaseProgress.seq > after,
+        )
+        .order_by(CaseProgress.seq)
+    )
+    return [(row.seq, row.result) for row in session.execute(query)]
+
+
+def standing(session: Session, user: str) -> dict[int, bool]:
+    """The problems that the user has submitted to: True if one submission (not just a run) was accepted."""
+    query = (
+        select(Submission.problem, func.max((Submission.status == Status.ACCEPTED).cast(Integer)))
+        .where(Submission.user == user, Submission.public_only.is_(False))
+        .group_by(Submission.problem)
+    )
+    return {problem: bool(solved) for problem, solved in session.execute(query)}

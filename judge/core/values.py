@@ -1,0 +1,104 @@
+"""The values that cases are made of, and their form for people.
+
+A value is an int (64 bits), float, bool, string, None, list, tuple, dict or torch tensor. In the display form (public
+cases, verdicts, pages) a tensor is `{"tensor": {"dtype": "int32", "shape": [3], "data": [0, 5, 11]}}`, a tuple is a
+list, a float that JSON lacks is `{"float": "nan"}`, and a dict whose keys are not plain strings is
+`{"dict": [[key, value], ...]}`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+# dtype names that may cross the sandbox border, with the bytes an element takes.
+DTYPES = {
+    "bool": 1,
+    "uint8": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+}
+RESERVED = frozenset({"tensor", "dict", "float"})
+
+
+class ValueFormError(ValueError):
+    """A value outside this model; `field` says where, `type_name` what was found there."""
+
+    def __init__(self, field: str, type_name: str) -> None:
+        self.field, self.type_name = field, type_name
+        super().__init__(f"{field or 'value'}: {type_name} is not a value that cases are made of")
+
+
+def dtype_name(tensor: Any) -> str:
+    """`int32` for torch.int32."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def to_display(value: Any, field: str = "") -> Any:
+    """The display form of a value. Raises ValueFormError."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        data = value.detach().to(torch.float64) if value.is_floating_point() else value.detach()
+        return {
+            "tensor": {
+                "dtype": dtype_name(value),
+                "shape": list(value.shape),
+                "data": _display_floats(data.tolist()),
+            }
+        }
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return _display_floats(value)
+    if isinstance(value, list | tuple):
+        return [to_display(v, f"{field}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, dict):
+        if all(isinstance(k, str) for k in value) and not RESERVED & value.keys():
+            return {k: to_display(v, f"{field}.{k}") for k, v in value.items()}
+        return {"dict": [[to_display(k, field), to_display(v, f"{field}[{k!r}]")] for k, v in value.items()]}
+    raise ValueFormError(field, type(value).__name__)
+
+
+def _display_floats(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_display_floats(x) for x in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return {"float": str(data)}
+    return data
+
+
+def from_display(data: Any) -> Any:
+    """The value of a display form; lists stay lists."""
+    if isinstance(data, list):
+        return [from_display(x) for x in data]
+    if isinstance(data, dict):
+        if data.keys() == {"tensor"}:
+            import torch
+
+            spec = data["tensor"]
+            flat = from_display(spec["data"])
+            return torch.tensor(flat, dtype=getattr(torch, spec["dtype"])).reshape(spec["shape"])
+        if data.keys() == {"float"}:
+            return float(data["float"])
+        if data.keys() == {"dict"}:
+            return {from_display(k): from_display(v) for k, v in data["dict"]}
+        return {k: from_display(v) for k, v in data.items()}
+    return data
+
+
+def size_of(value: Any) -> int:
+    """How much there is to read in a value: elements and leaves, counted. Orders counterexamples by size."""
+    if isinstance(value, dict):
+        return 1 + sum(size_of(v) for v in value.values())
+    if isinstance(value, list | tuple):
+        return 1 + sum(size_of(v) for v in value)
+    if hasattr(value, "numel"):
+        return 1 + int(value.numel())
+    return 1

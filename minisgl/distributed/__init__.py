@@ -1,0 +1,13 @@
+"""Who this process is among the tensor-parallel ranks, and how the ranks add up their partial results."""
+
+from minisgl.distributed.impl import DistributedCommunicator
+from minisgl.distributed.info import DistributedInfo, get_tp_info, reset_tp_info, set_tp_info, try_get_tp_info
+
+__all__ = [
+    "DistributedCommunicator",
+    "DistributedInfo",
+    "get_tp_info",
+    "reset_tp_info",
+    "set_tp_info",
+    "try_get_tp_info",
+]

@@ -36,6 +36,15 @@ class DistributedCommunicator:
         dist.all_gather_into_tensor(out, x.contiguous())
         return out
 
+    def all_reduce_min(self, value: int) -> int:
+        """The smallest of the ranks' values: how ranks agree on a number that each has its own idea of."""
+        if get_tp_info().size == 1:
+            return value
+        device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        agreed = torch.tensor(value, dtype=torch.int64, device=device)
+        dist.all_reduce(agreed, op=dist.ReduceOp.MIN)
+        return int(agreed)
+
 
 def init_process_group(init_method: str, device: torch.device, timeout_s: float) -> None:
     """Meet the other ranks at `init_method` (an address such as tcp://127.0.0.1:2333).

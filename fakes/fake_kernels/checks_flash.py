@@ -1,0 +1,234 @@
+"""What can be wrong with the arguments of flash_attn_with_kvcache: the findings, causes first.
+
+Entries of the page table beyond a request's length are padding and never looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+
+from fake_kernels import mistakes_flash as m
+from fake_kernels.findings import Finding
+from fake_kernels.outcomes import Outcome, raises
+
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+@dataclass(frozen=True)
+class FlashCall:
+    """One call, as the caller made it.
+
+    q [total, heads, head_dim] with cu_seqlens_q int32 [B+1], else [B, rows, heads, head_dim].
+    k_cache / v_cache [pages, page_size, kv_heads, head_dim] with page_table int32 [B, width], else
+    [B, longest, kv_heads, head_dim]. cache_seqlens int32 [B], new tokens included.
+    """
+
+    q: torch.Tensor
+    k_cache: torch.Tensor
+    v_cache: torch.Tensor
+    page_table: torch.Tensor | None
+    cache_seqlens: torch.Tensor
+    cu_seqlens_q: torch.Tensor | None
+    cu_seqlens_k_new: torch.Tensor | None
+    max_seqlen_q: int | None
+
+    @property
+    def batch(self) -> int:
+        """Requests, counted as the kernel does: by cu_seqlens_q, or q's first dimension."""
+        return self.q.shape[0] if self.cu_seqlens_q is None else len(self.cu_seqlens_q) - 1
+
+    @property
+    def page_size(self) -> int:
+        """Tokens a page holds (the whole row of the cache without a page table)."""
+        return self.k_cache.shape[1]
+
+
+def check_call(call: FlashCall) -> Iterator[Finding]:
+    """Everything wrong with a call, most telling first. Nothing for a right one."""
+    yield from _check_types(call)
+    yield from _check_shapes(call)
+    yield from _check_q_split(call)
+    yield from _check_lengths(call)
+    yield from _check_page_table(call)
+
+
+def _check_types(call: FlashCall) -> Iterator[Finding]:
+    ints = (
+        ("page_table", call.page_table, "page_table", "torch.int32"),
+        ("cache_seqlens", call.cache_seqlens, "seqused_k", "int32"),
+        ("cu_seqlens_q", call.cu_seqlens_q, "cu_seqlens_q", "torch.int32"),
+    )
+    for name, tensor, real_name, real_dtype in ints:
+        if tensor is None:
+            continue
+        if tensor.dtype != torch.int32:
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            params = {"dtype": dtype, "real_name": real_name, "real_dtype": real_dtype}
+            yield Finding(m.NOT_INT32, name, params)
+        if tensor.numel() > 1 and tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
+            yield Finding(m.NOT_CONTIGUOUS, name, {"stride": list(tensor.stride())})
+    if call.q.dtype not in _DTYPES:
+        yield Finding(m.DTYPE, "q", {"value": str(call.q.dtype)})
+    for name, cache in (("k_cache", call.k_cache), ("v_cache", call.v_cache)):
+        if cache.dtype != call.q.dtype:
+            yield Finding(m.DTYPES_DIFFER, name, {"value": str(call.q.dtype), "other": str(cache.dtype)})
+        if cache.shape[-1] > 1 and cache.stride(-1) != 1:
+            yield Finding(m.LAST_DIM_STRIDE, name, {"value": cache.stride(-1)})
+
+
+def _check_shapes(call: FlashCall) -> Iterator[Finding]:
+    dims = 4 if call.cu_seqlens_q is None else 3
+    if call.q.ndim != dims:
+        yield Finding(m.SHAPE, "q", {"got": list(call.q.shape), "expected": f"{dims}-D"})
+    if call.k_cache.ndim != 4:
+        yield Finding(m.SHAPE, "k_cache", {"got": list(call.k_cache.shape), "expected": "4-D"})
+    if call.v_cache.shape != call.k_cache.shape:
+        expected = str(list(call.k_cache.shape))
+        yield Finding(m.SHAPE, "v_cache", {"got": list(call.v_cache.shape), "expected": expected})
+    heads, kv_heads = call.q.shape[-2], call.k_cache.shape[2]
+    if kv_heads < 1 or heads % kv_heads:
+        yield Finding(m.HEADS, "q", {"value": heads, "kv": kv_heads})
+    if call.q.shape[-1] != call.k_cache.shape[3]:
+        expected = f"head_dim {call.q.shape[-1]}"
+        yield Finding(
+            m.SHAPE, "k_cache", {"got": list(call.k_cache.shape), "expected": expected}, _wrong_k_shape()
+        )
+
+
+def _wrong_k_shape() -> Outcome:
+    message = "k must have shape (num_pages, page_size, num_heads_k, head_size)"
+    return raises(RuntimeError, message, "run")
+
+
+def _check_q_split(call: FlashCall) -> Iterator[Finding]:
+    if call.cu_seqlens_q is None:
+        return
+    if call.max_seqlen_q is None:
+        yield Finding(m.MAX_SEQLEN_Q_MISSING, "max_seqlen_q")
+        return
+    entries = call.cu_seqlens_q.tolist()
+    for problem, problem_zh, wrong in (
+        ("it needs at least two entries", "至少要有两项", len(entries) < 2),
+        ("it must start at 0", "必须从 0 开始", bool(entries) and entries[0] != 0),
+        (
+            "it must not decrease",
+            "不能变小",
+            any(b < a for a, b in pairwise(entries)),
+        ),
+        (
+            f"it must end at the rows of q, {call.q.shape[0]}",
+            f"最后一项必须是 q 的行数 {call.q.shape[0]}",
+            bool(entries) and entries[-1] != call.q.shape[0],
+        ),
+    ):
+        if wrong:
+            yield Finding(
+                m.CU_SEQLENS_Q_SHAPE,
+                "cu_seqlens_q",
+                {"entries": str(entries[:9]), "problem": problem, "problem_zh": problem_zh},
+            )
+            return
+    rows = [b - a for a, b in pairwise(entries)]
+    if max(rows) > call.max_seqlen_q:
+        yield Finding(
+            m.MAX_SEQLEN_Q_TOO_SMALL,
+            "max_seqlen_q",
+            {"value": call.max_seqlen_q, "request": rows.index(max(rows)), "needed": max(rows)},
+        )
+
+
+def _check_lengths(call: FlashCall) -> Iterator[Finding]:
+    if call.cache_seqlens.ndim != 1 or len(call.cache_seqlens) != call.batch:
+        yield Finding(
+            m.CACHE_SEQLENS_SHAPE,
+            "cache_seqlens",
+            {"got": list(call.cache_seqlens.shape), "expected": call.batch},
+        )
+        return
+    lengths = call.cache_seqlens.tolist()
+    for i, length in enumerate(lengths):
+        if length < 0:
+            yield Finding(m.CACHE_SEQLENS_NEGATIVE, "cache_seqlens", {"position": i, "value": length})
+    if call.cu_seqlens_k_new is not None and call.cu_seqlens_k_new.numel() == call.batch + 1:
+        sums = call.cu_seqlens_k_new.flatten().tolist()
+        for i, length in enumerate(lengths):
+            should = sums[i + 1] - sums[i]
+            if should != length:
+                params = {"position": i, "value": length, "should": should}
+                yield Finding(m.CU_SEQLENS_K_DIFFERS, "cache_seqlens", params)
+                return
+
+
+def _check_page_table(call: FlashCall) -> Iterator[Finding]:
+    lengths = call.cache_seqlens.tolist()
+    table = call.page_table
+    if table is None:
+        rows, room = call.k_cache.shape[0], call.k_cache.shape[1]
+        if rows != call.batch:
+            message = "batch_size must be equal to batch_size_k"
+            yield Finding(
+                m.SHAPE,
+                "k_cache",
+                {"got": list(call.k_cache.shape), "expected": f"{call.batch} rows"},
+                raises(RuntimeError, message, "run"),
+            )
+            return
+        for i, length in enumerate(lengths):
+            if length > room:
+                yield Finding(
+                    m.PAGE_TABLE_NARROW,
+                    "cache_seqlens",
+                    {"request": i, "value": length, "room": room, "width": 1, "page_size": room},
+                )
+                return
+        return
+    if table.ndim != 2 or table.shape[0] != call.batch:
+        message = (
+            "batch_size must be equal to batch_size_k"
+            if table.ndim == 2
+            else "page_table must have shape (batch_size_k, max_num_pages_per_seq)"
+        )
+        params = {"got": list(table.shape), "expected": call.batch, "message": message}
+        yield Finding(m.PAGE_TABLE_SHAPE, "page_table", params)
+        return
+    yield from _check_pages(call, table, lengths)
+
+
+def _check_pages(call: FlashCall, table: torch.Tensor, lengths: list[int]) -> Iterator[Finding]:
+    size, pages, width = call.page_size, call.k_cache.shape[0], table.shape[1]
+    for i, length in enumerate(lengths):
+        if length > width * size:
+            yield Finding(
+                m.PAGE_TABLE_NARROW,
+                "page_table",
+                {"request": i, "value": length, "room": width * size, "width": width, "page_size": size},
+            )
+    counts = torch.tensor([-(-max(length, 0) // size) for length in lengths]).unsqueeze(1)
+    used = torch.arange(width).unsqueeze(0) < counts
+    outside = (used & (table >= pages)).nonzero()
+    if outside.numel():
+        row, column = outside[0].tolist()
+        params = {"row": row, "value": int(table[row, column]), "pages": pages, "last": pages - 1}
+        numbers = table[used]
+        positions = size > 1 and _read_as_positions(table, used, size)
+        if positions and int(numbers.max()) < pages * size:
+            yield Finding(m.TOKEN_POSITIONS, "page_table", params | {"page_size": size})
+        else:
+            yield Finding(m.PAGE_OUT_OF_RANGE, "page_table", params)
+    negative = (used & (table < 0)).nonzero()
+    if negative.numel():
+        row, column = negative[0].tolist()
+        yield Finding(m.PAGE_NEGATIVE, "page_table", {"row": row, "value": int(table[row, column])})
+
+
+def _read_as_positions(table: torch.Tensor, used: torch.Tensor, size: int) -> bool:
+    """Whether the entries look like places of tokens: page starts, or runs of consecutive numbers."""
+    if bool((table[used] % size == 0).all()):
+        return True
+    pairs = used[:, 1:] & used[:, :-1]
+    steps = (table[:, 1:] - table[:, :-1])[pairs]
+    return steps.numel() > 0 and bool((steps == 1).float().mean() >= 0.5)

@@ -1,0 +1,328 @@
+"""What can be read off paged metadata before any kernel runs: the findings about indptr, indices,
+last_page_len, seq_lens and qo_indptr.
+
+The order is from the cause to its consequences (types, then counts, then starts, then contents), so
+that the first finding is the one to repair. Right metadata has no findings: this is held by tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from fake_kernels import mistakes_paged as m
+from fake_kernels.findings import Finding, Mistake
+from fake_kernels.outcomes import GARBAGE, UNMEASURED, Outcome, Path
+from fake_kernels.paged import as_read, device_lengths, host_lengths
+
+
+@dataclass(frozen=True)
+class PagedMetadata:
+    """The arrays of one plan as the caller gave them, with the caller's names for messages.
+
+    kv_indptr int32 [B+1] counts pages; indices int32 [>= kv_indptr[-1]] are page numbers; last_page_len
+    int32 [B]; seq_lens [B] or None; qo_indptr int32 [B+1] counts tokens, None for decode.
+    """
+
+    kv_indptr: torch.Tensor
+    indices: torch.Tensor
+    last_page_len: torch.Tensor
+    page_size: int
+    seq_lens: torch.Tensor | None = None
+    qo_indptr: torch.Tensor | None = None
+    indptr_name: str = "indptr"
+    indices_name: str = "indices"
+    last_name: str = "last_page_len"
+    qo_name: str = "qo_indptr"
+
+    @property
+    def batch(self) -> int:
+        """Requests, counted as the library does: by last_page_len in decode, by qo_indptr in prefill."""
+        if self.qo_indptr is not None:
+            return len(self.qo_indptr) - 1
+        return len(self.last_page_len)
+
+    def named(self) -> Iterator[tuple[str, torch.Tensor, Mistake, Mistake]]:
+        """Each int32 array: name, tensor, the mistake of its type and of its stride."""
+        if self.qo_indptr is not None:
+            yield self.qo_name, self.qo_indptr, m.QO_INDPTR_NOT_INT32, m.NOT_CONTIGUOUS
+        yield self.indptr_name, self.kv_indptr, m.KV_INDPTR_NOT_INT32, m.NOT_CONTIGUOUS
+        yield self.indices_name, self.indices, m.INDICES_NOT_INT32, m.INDICES_NOT_CONTIGUOUS
+        yield self.last_name, self.last_page_len, m.LAST_PAGE_LEN_NOT_INT32, m.NOT_CONTIGUOUS
+
+
+def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
+    """Everything wrong with the arrays of a plan, most telling first. Nothing for a right batch."""
+    if meta.page_size < 1:
+        yield Finding(m.PAGE_SIZE_INVALID, "page_size", {"value": meta.page_size})
+        return
+    yield from _check_arrays(meta)
+    yield from _check_counts(meta)
+    if meta.qo_indptr is not None:
+        yield from _check_qo_indptr(meta)
+    yield from _check_kv_indptr(meta, path)
+    yield from _check_indices(meta)
+    yield from _check_last_page_len(meta)
+    yield from _check_seq_lens(meta, path)
+
+
+def check_heads(num_qo_heads: int, num_kv_heads: int, path: Path) -> Iterator[Finding]:
+    """Whether query heads can share the KV heads, and whether the decode kernel exists for that."""
+    if num_kv_heads < 1 or num_qo_heads < 1 or num_qo_heads % num_kv_heads:
+        yield Finding(m.HEADS_NOT_DIVISIBLE, "num_qo_heads", {"value": num_qo_heads, "kv": num_kv_heads})
+        return
+    group = num_qo_heads // num_kv_heads
+    if path == "dec" and group not in (1, 2, 3, 4, 6, 8, 16):
+        yield Finding(
+            m.GROUP_SIZE_UNSUPPORTED,
+            "num_qo_heads",
+            {"value": group, "heads": num_qo_heads, "kv": num_kv_heads},
+        )
+
+
+def check_pages(indices: torch.Tensor, used: int, num_pages: int, name: str) -> Iterator[Finding]:
+    """Whether the page numbers that will be read (`indices[:used]`) exist in a pool of `num_pages`."""
+    outside = (indices[:used] >= num_pages).nonzero()
+    if outside.numel():
+        position = int(outside[0])
+        yield Finding(
+            m.PAGE_OUT_OF_RANGE,
+            name,
+            {
+                "position": position,
+                "value": int(indices[position]),
+                "pages": num_pages,
+                "last": num_pages - 1,
+            },
+        )
+
+
+def first_decrease(entries: list[int]) -> dict[str, int] | None:
+    """The place where a running sum goes down, as the params of a finding."""
+    for i in range(len(entries) - 1):
+        if entries[i + 1] < entries[i]:
+            return {"position": i, "next": i + 1, "before": entries[i], "after": entries[i + 1]}
+    return None
+
+
+def _check_arrays(meta: PagedMetadata) -> Iterator[Finding]:
+    for name, tensor, wrong_type, wrong_stride in meta.named():
+        if tensor.ndim != 1:
+            yield Finding(m.NOT_A_VECTOR, name, {"shape": list(tensor.shape)})
+            return
+        if tensor.dtype != torch.int32:
+            params: dict[str, object] = {"dtype": str(tensor.dtype).removeprefix("torch.")}
+            outcome: Outcome | None = None if tensor.dtype == torch.int64 else UNMEASURED
+            if wrong_type is m.QO_INDPTR_NOT_INT32 and tensor.dtype == torch.int64:
+                decrease = first_decrease(as_read(tensor, len(tensor)).tolist())
+                params.update(decrease or {})
+                outcome = None if decrease else UNMEASURED
+            yield Finding(wrong_type, name, params, outcome)
+        if tensor.numel() > 1 and tensor.stride(0) != 1:
+            yield Finding(wrong_stride, name, {"stride": tensor.stride(0)})
+
+
+def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
+    """Whether the arrays describe one number of requests, and which of them is out of step."""
+    indptr, last = len(meta.kv_indptr), len(meta.last_page_len)
+    if meta.qo_indptr is not None:
+        rows = len(meta.qo_indptr)
+        if indptr == last + 1 and rows != indptr and indptr > 1:
+            first = int(meta.qo_indptr[0]) if rows else 0
+            lacks_zero = rows == last and first != 0
+            yield Finding(
+                m.QO_INDPTR_NO_LEADING_ZERO if lacks_zero else m.QO_INDPTR_COUNT,
+                meta.qo_name,
+                {"got": rows, "expected": last + 1, "batch": last}
+                | ({"position": 0, "value": first} if lacks_zero else {}),
+            )
+            return
+        batch = rows - 1
+    elif indptr == last + 1:
+        batch = last
+    else:
+        # Which of the two is wrong? seq_lens decides; else an indptr that begins with 0 is believed.
+        believed = indptr >= 1 and int(meta.kv_indptr[0]) == 0
+        batch = len(meta.seq_lens) if meta.seq_lens is not None else (indptr - 1 if believed else last)
+    if batch < 1:
+        yield Finding(m.EMPTY_BATCH, meta.qo_name if meta.qo_indptr is not None else meta.last_name)
+        return
+    if last != batch:
+        arithmetic, outcome = _length_arithmetic(meta)
+        yield Finding(
+            m.LAST_PAGE_LEN_COUNT, meta.last_name, {"got": last, "expected": batch} | arithmetic, outcome
+        )
+    if indptr != batch + 1:
+        yield _indptr_count(meta, batch)
+
+
+def _indptr_count(meta: PagedMetadata, batch: int) -> Finding:
+    entries = meta.kv_indptr.tolist()
+    arithmetic, outcome = _length_arithmetic(meta)
+    if len(entries) == batch and entries[0] != 0:
+        if _looks_like_lengths(meta, entries):
+            return Finding(
+                m.KV_INDPTR_IS_LENGTHS,
+                meta.indptr_name,
+                _sums(entries) | arithmetic,
+                outcome or m.SIZES_DIFFER,
+            )
+        return Finding(
+            m.KV_INDPTR_NO_LEADING_ZERO,
+            meta.indptr_name,
+            {"position": 0, "value": entries[0], "got": batch, "expected": batch + 1, "batch": batch}
+            | arithmetic,
+            outcome,
+        )
+    return Finding(
+        m.KV_INDPTR_COUNT,
+        meta.indptr_name,
+        {"got": len(entries), "expected": batch + 1, "batch": batch},
+    )
+
+
+def _length_arithmetic(meta: PagedMetadata) -> tuple[dict[str, str], Outcome | None]:
+    """torch's own words when plan adds page counts to last_page_len, or that it doesn't come to that
+    (seq_lens given, or sizes that broadcast)."""
+    pages = meta.kv_indptr[1:] - meta.kv_indptr[:-1]
+    try:
+        torch.add(pages, meta.last_page_len)
+    except RuntimeError as failure:
+        told = {"broadcast": str(failure)}
+        return told, UNMEASURED if meta.seq_lens is not None else None
+    return {"broadcast": "-"}, UNMEASURED
+
+
+def _looks_like_lengths(meta: PagedMetadata, entries: list[int]) -> bool:
+    """Whether these entries are page counts: seq_lens says so, or they add up to the indices."""
+    pages = _pages_by_seq_lens(meta)
+    if pages is not None:
+        return entries == pages
+    if len(entries) == 1:
+        return False
+    return entries[-1] != len(meta.indices) and sum(entries) == len(meta.indices)
+
+
+def _pages_by_seq_lens(meta: PagedMetadata) -> list[int] | None:
+    if meta.seq_lens is None or meta.seq_lens.numel() != meta.batch:
+        return None
+    return [-(-int(n) // meta.page_size) for n in meta.seq_lens.flatten().tolist()]
+
+
+def _sums(lengths: list[int]) -> dict[str, object]:
+    sums = [0]
+    for length in lengths:
+        sums.append(sums[-1] + length)
+    return {"entries": _shown(lengths), "lengths": _shown(lengths), "sums": _shown(sums)}
+
+
+def _shown(values: list[int]) -> str:
+    return str(values) if len(values) <= 8 else f"[{', '.join(map(str, values[:8]))}, ...]"
+
+
+def _check_qo_indptr(meta: PagedMetadata) -> Iterator[Finding]:
+    assert meta.qo_indptr is not None
+    entries = meta.qo_indptr.tolist()
+    decrease = first_decrease(entries)
+    if decrease is not None:
+        yield Finding(m.QO_INDPTR_DECREASING, meta.qo_name, decrease)
+    if entries[0] != 0:
+        yield Finding(
+            m.QO_INDPTR_NO_LEADING_ZERO,
+            meta.qo_name,
+            {
+                "position": 0,
+                "value": entries[0],
+                "got": len(entries),
+                "expected": len(entries),
+                "batch": meta.batch,
+            },
+        )
+
+
+def _check_kv_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
+    entries = meta.kv_indptr.tolist()
+    decrease = first_decrease(entries)
+    # The planners of tc and fa2 notice only a decrease; lengths that happen to grow pass them.
+    unnoticed = GARBAGE if decrease is None else None
+    pages = _pages_by_seq_lens(meta)
+    after_zero = entries[0] == 0 and meta.batch > 1 and entries[1:] == pages
+    with_extra = entries[0] != 0 and entries[:-1] == pages
+    if pages is not None and (after_zero or with_extra):
+        yield Finding(m.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(pages) | (decrease or {}), unnoticed)
+    elif decrease is not None:
+        lengths = entries[1:] if entries[0] == 0 else entries[: meta.batch]
+        if sum(lengths) == len(meta.indices):
+            yield Finding(m.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(lengths) | decrease)
+        else:
+            yield Finding(m.KV_INDPTR_DECREASING, meta.indptr_name, decrease)
+    if entries[0] != 0:
+        yield Finding(m.KV_INDPTR_NOT_FROM_ZERO, meta.indptr_name, {"position": 0, "value": entries[0]})
+
+
+def _check_indices(meta: PagedMetadata) -> Iterator[Finding]:
+    total, given = int(meta.kv_indptr[-1]), len(meta.indices)
+    if given < total:
+        tokens = _counts_tokens(meta)
+        yield Finding(
+            m.KV_INDPTR_IN_TOKENS if tokens else m.INDICES_TOO_SHORT,
+            meta.indptr_name if tokens else meta.indices_name,
+            {"got": given, "expected": total, "indptr": meta.indptr_name, "page_size": meta.page_size},
+        )
+    used = meta.indices[:total]
+    if used.numel() and int(used.min()) < 0:
+        position = int((used < 0).nonzero()[0])
+        yield Finding(
+            m.PAGE_NEGATIVE, meta.indices_name, {"position": position, "value": int(used[position])}
+        )
+
+
+def _counts_tokens(meta: PagedMetadata) -> bool:
+    """Whether kv_indptr sums tokens: with that reading the indices are exactly enough."""
+    if meta.page_size == 1:
+        return False
+    lengths = (meta.kv_indptr[1:] - meta.kv_indptr[:-1]).tolist()
+    return sum(-(-n // meta.page_size) for n in lengths) == len(meta.indices)
+
+
+def _check_last_page_len(meta: PagedMetadata) -> Iterator[Finding]:
+    size = meta.page_size
+    indptr = meta.kv_indptr.tolist()
+    told = meta.seq_lens.flatten().tolist() if meta.seq_lens is not None else None
+    for i, last in enumerate(meta.last_page_len.tolist()):
+        pages = indptr[i + 1] - indptr[i]
+        place = {"position": i, "value": last, "pages": pages, "page_size": size}
+        if last < 0:
+            yield Finding(m.LAST_PAGE_LEN_NEGATIVE, meta.last_name, place)
+        elif pages > 0 and last == 0:
+            yield Finding(m.LAST_PAGE_LEN_ZERO, meta.last_name, place)
+        elif last > size:
+            is_length = last == told[i] if told is not None and i < len(told) else -(-last // size) == pages
+            yield Finding(
+                m.LAST_PAGE_LEN_IS_LENGTH if is_length else m.LAST_PAGE_LEN_TOO_LARGE,
+                meta.last_name,
+                place | {"should": (last - 1) % size + 1},
+            )
+
+
+def _check_seq_lens(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
+    indptr, last = meta.kv_indptr.tolist(), meta.last_page_len.tolist()
+    device = device_lengths(indptr, last, meta.page_size)
+    if meta.seq_lens is None:
+        if path == "fa3":
+            for i, (here, there) in enumerate(
+                zip(host_lengths(indptr, last, meta.page_size), device, strict=True)
+            ):
+                if here != there:
+                    yield Finding(m.LAST_PAGE_LEN_OF_EMPTY, meta.last_name, {"position": i, "value": here})
+        return
+    told = meta.seq_lens.flatten().tolist()
+    if len(told) != len(device):
+        yield Finding(m.SEQ_LENS_COUNT, "seq_lens", {"got": len(told), "expected": len(device)})
+        return
+    for i, (given, should) in enumerate(zip(told, device, strict=True)):
+        if given != should:
+            yield Finding(m.SEQ_LENS_WRONG, "seq_lens", {"position": i, "value": given, "should": should})
+            return

@@ -1,0 +1,142 @@
+"""From a mistake found in a call to what happens: an explanation in strict mode, the act in faithful.
+
+The checks only say what they see (`Finding`s, most telling first). `settle` decides, so that no check
+knows about modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fake_kernels import mode
+from fake_kernels.errors import KernelError, Text, context_lost, kernel_error
+from fake_kernels.outcomes import PATH_NAMES, UNMEASURED, Outcome, Path
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One way to be wrong. The sentences are format strings over a finding's params.
+
+    real: the measured outcome by path; a path that is missing was not measured.
+    note: what the library's source says about it, appended to the account of the real kernel.
+    """
+
+    code: str
+    what: Text
+    fix: Text
+    real: Mapping[str, Outcome] = field(default_factory=dict)
+    note: Text | None = None
+
+    def outcome(self, path: Path) -> Outcome:
+        """What the kernel on `path` did; `UNMEASURED` when nobody looked."""
+        return self.real.get(path, UNMEASURED)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mistake at one place of one call. `outcome` overrides the table where the case decides."""
+
+    mistake: Mistake
+    argument: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    outcome: Outcome | None = None
+
+    def settled_outcome(self, path: Path) -> Outcome:
+        """What the real kernel on `path` does here."""
+        return self.outcome or self.mistake.outcome(path)
+
+    def error(self, path: Path) -> KernelError:
+        """The explanation, of the type that the real library raises if it does."""
+        outcome = self.settled_outcome(path)
+        values = {"argument": self.argument, **self.params}
+        return kernel_error(
+            self.mistake.code,
+            argument=self.argument,
+            params={**self.params, "kernel": path},
+            what={lang: self.mistake.what[lang].format(**values) for lang in ("en", "zh")},
+            real={lang: self._account(lang, path, outcome, values) for lang in ("en", "zh")},
+            fix={lang: self.mistake.fix[lang].format(**values) for lang in ("en", "zh")},
+            raised=outcome.raised or RuntimeError,
+        )
+
+    def _account(self, lang: str, path: Path, outcome: Outcome, values: dict[str, Any]) -> str:
+        here = f"{PATH_NAMES[path][lang]} {outcome.describe(lang, values)}"
+        others = [
+            f"{PATH_NAMES[other][lang]} {told.describe(lang, values)}"
+            for other, told in self.mistake.real.items()
+            if other != path and told.kind != "unmeasured" and told != outcome and told.can_tell(values)
+        ]
+        stop, between = ("。", "；") if lang == "zh" else (". ", "; ")
+        account = here
+        if others:
+            account += stop + {"en": "Elsewhere: ", "zh": "其他："}[lang] + between.join(others)
+        if self.mistake.note is not None:
+            account += stop + self.mistake.note[lang]
+        return account
+
+
+def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome | None:
+    """Act on what was found in a call of `during` ("plan" or "run").
+
+    Strict: the first finding is raised as a KernelError. Faithful: the first one that is not harmless
+    counts; an error of that call is raised as the real library words it, anything else is returned for
+    the kernel to act out (None: nothing is wrong). A case that was not measured is refused.
+    """
+    for finding in findings:
+        if mode.is_strict():
+            raise finding.error(path)
+        outcome = finding.settled_outcome(path)
+        if outcome.kind == "harmless":
+            continue
+        if outcome.kind == "unmeasured":
+            raise _unmeasured(finding, path)
+        if outcome.kind == "build_fails":
+            raise RuntimeError("JIT build failed (the fake has no record of the compiler's own text)")
+        if outcome.kind == "raises" and outcome.raised is not None:
+            message = outcome.message.format(**{"argument": finding.argument, **finding.params})
+            failure = Outcome(
+                "raises", outcome.raised, message.replace("{", "{{").replace("}", "}}"), outcome.during
+            )
+            if outcome.during == during or during == "run":
+                raise outcome.raised(message)
+            return failure
+        if outcome.kind == "illegal":
+            return Outcome("illegal", message=finding.mistake.code)
+        return outcome
+    return None
+
+
+def act(outcome: Outcome | None) -> None:
+    """What a launched kernel does before it writes anything: fail, or take the context with it."""
+    if outcome is None:
+        return
+    if outcome.kind == "raises" and outcome.raised is not None:
+        raise outcome.raised(outcome.message.format())
+    if outcome.kind == "illegal":
+        mode.lose_context(outcome.message)
+        raise context_lost(outcome.message)
+
+
+def require_context() -> None:
+    """Raises like every CUDA call does once the context is lost."""
+    cause = mode.lost_context()
+    if cause is not None:
+        raise context_lost(cause)
+
+
+def _unmeasured(finding: Finding, path: Path) -> KernelError:
+    told = finding.error(path)
+    return kernel_error(
+        "not_modelled",
+        argument=finding.argument,
+        params={**told.params, "mistake": told.code},
+        what={
+            "en": f"Not modelled in faithful mode: nobody measured this mistake on a GPU. {told.what['en']}",
+            "zh": f"faithful 模式没有模拟：这个错误没有在 GPU 上测量过。{told.what['zh']}",
+        },
+        real=told.real,
+        fix=told.fix,
+        raised=NotImplementedError,
+    )

@@ -1,0 +1,286 @@
+"""The ways to call the wrappers wrongly: order of plan and run, shapes and types of q and the cache,
+buffers that change behind a plan's back.
+
+Messages are those of flashinfer 0.7.2.post1, measured or read in its Python source.
+"""
+
+from __future__ import annotations
+
+from fake_kernels.findings import Mistake
+from fake_kernels.outcomes import GARBAGE, Outcome, raises
+
+_EVERY_PATH = ("dec", "tc", "fa2", "fa3")
+
+
+def _everywhere(raised: type[Exception], message: str, during: str = "run") -> dict[str, Outcome]:
+    return dict.fromkeys(_EVERY_PATH, raises(raised, message, "plan" if during == "plan" else "run"))
+
+
+RUN_BEFORE_PLAN = Mistake(
+    "run_before_plan",
+    what={"en": "run was called before plan.", "zh": "还没有 plan 就调用了 run。"},
+    fix={
+        "en": "call plan once a batch, before the first layer.",
+        "zh": "每个 batch 在第一层之前调用一次 plan。",
+    },
+    real=_everywhere(AttributeError, "'{wrapper}' object has no attribute '_cached_q_data_type'"),
+)
+
+CACHE_TYPE = Mistake(
+    "cache_type",
+    what={
+        "en": "{argument} is a {type}; it must be a tuple (k, v) or one tensor.",
+        "zh": "{argument} 是 {type}，应当是元组 (k, v) 或者一个张量。",
+    },
+    fix={"en": "pass (k_cache, v_cache) as a tuple.", "zh": "把 (k_cache, v_cache) 作为元组传入。"},
+    real=_everywhere(
+        KeyError, "Unrecognized paged_kv_cache type {cls}, expect a single tensor or a tuple of tensor."
+    ),
+)
+
+CACHE_DIMENSIONS = Mistake(
+    "cache_dimensions",
+    what={
+        "en": "{argument} has shape {shape}.",
+        "zh": "{argument} 的形状是 {shape}。",
+    },
+    fix={
+        "en": "k and v are [pages, page_size, kv_heads, head_dim] (NHD) or [pages, kv_heads, "
+        "page_size, head_dim] "
+        "(HND), 3-D for page size 1; one tensor for both has a 2 after the pages.",
+        "zh": "k、v 是 [页数, 页大小, KV 头, 维]（NHD）或 [页数, KV 头, 页大小, 维]（HND），三维表"
+        "示页大小为 1；"
+        "合成一个张量时在页数之后多一维 2。",
+    },
+    real=_everywhere(ValueError, "{message}"),
+)
+
+CACHE_SHAPE = Mistake(
+    "cache_shape",
+    what={
+        "en": "{argument} has {got} for {dimension}, plan was told {planned}.",
+        "zh": "{argument} 的{dimension_zh}是 {got}，plan 时是 {planned}。",
+    },
+    fix={
+        "en": "plan with the sizes of the cache, and check the layout (NHD or HND).",
+        "zh": "plan 要用缓存的尺寸；检查布局（NHD 还是 HND）。",
+    },
+    note={
+        "en": "Sizes are read from the tensors at run and not compared with the plan",
+        "zh": "run 时直接从张量读尺寸，不与 plan 比较",
+    },
+)
+
+Q_DTYPE = Mistake(
+    "q_dtype",
+    what={
+        "en": "q is {value}, but plan has q_data_type {planned}{default}.",
+        "zh": "q 是 {value}，而 plan 的 q_data_type 是 {planned}{default_zh}。",
+    },
+    fix={
+        "en": "pass q_data_type=q.dtype to plan; data_type alone does not set it.",
+        "zh": "给 plan 传 q_data_type=q.dtype；只传 data_type 不会改变它。",
+    },
+    real=_everywhere(
+        ValueError,
+        "The dtype of q {value} does not match the q_data_type {planned} specified in plan function.",
+    ),
+)
+
+K_DTYPE = Mistake(
+    "k_dtype",
+    what={
+        "en": "the K cache is {value}, but plan has kv_data_type {planned}.",
+        "zh": "K 缓存是 {value}，而 plan 的 kv_data_type 是 {planned}。",
+    },
+    fix={"en": "pass kv_data_type=k_cache.dtype to plan.", "zh": "给 plan 传 kv_data_type=k_cache.dtype。"},
+    real=_everywhere(
+        ValueError,
+        "The dtype of k {value} does not match the kv_data_type {planned} specified in plan function.",
+    ),
+)
+
+V_DTYPE = Mistake(
+    "v_dtype",
+    what={
+        "en": "the V cache is {value}, but plan has kv_data_type {planned}.",
+        "zh": "V 缓存是 {value}，而 plan 的 kv_data_type 是 {planned}。",
+    },
+    fix={
+        "en": "K and V have one type, the kv_data_type of plan.",
+        "zh": "K、V 类型相同，就是 plan 的 kv_data_type。",
+    },
+    note={"en": "The type of V is not checked", "zh": "V 的类型不会被检查"},
+)
+
+Q_SHAPE = Mistake(
+    "q_shape",
+    what={
+        "en": "q has shape {shape}, plan was told [rows, {heads}, {head_dim}].",
+        "zh": "q 的形状是 {shape}，plan 时是 [行数, {heads}, {head_dim}]。",
+    },
+    fix={
+        "en": "q is [rows, num_qo_heads, head_dim] of the plan.",
+        "zh": "q 是 [行数, num_qo_heads, head_dim]，与 plan 一致。",
+    },
+    note={"en": "Heads of q are not compared with the plan", "zh": "q 的头数不会与 plan 比较"},
+)
+
+Q_ROWS = Mistake(
+    "q_rows",
+    what={
+        "en": "q has {value} rows, the plan is for {planned}.",
+        "zh": "q 有 {value} 行，plan 的是 {planned} 行。",
+    },
+    fix={
+        "en": "one row of q for each new token of the batch (decode: one for each request).",
+        "zh": "batch 里每个新 token 对应 q 的一行（decode：每个请求一行）。",
+    },
+)
+
+LAST_DIM_STRIDE = Mistake(
+    "last_dim_not_contiguous",
+    what={
+        "en": "the last dimension of {argument} has stride {value}.",
+        "zh": "{argument} 最后一维的步长是 {value}。",
+    },
+    fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
+)
+
+KV_STRIDES = Mistake(
+    "kv_strides_differ",
+    what={
+        "en": "K and V have different strides: {k} and {v}.",
+        "zh": "K 与 V 的步长不同：{k} 与 {v}。",
+    },
+    fix={
+        "en": "allocate both alike, or use use_tensor_cores=True for decode.",
+        "zh": "两者用同样的方式分配；decode 也可以用 use_tensor_cores=True。",
+    },
+    real={
+        "dec": raises(RuntimeError, "K/V strides differ at dim {dim}", "run"),
+    },
+    note={
+        "en": "tc and fa2 take it; the first time a second module is compiled, for about a minute",
+        "zh": "tc 与 fa2 可以接受，只是第一次会再编译一个模块，约一分钟",
+    },
+)
+
+WINDOW_DIFFERS = Mistake(
+    "window_left_differs",
+    what={
+        "en": "window_left is {value} at run, {planned} in the plan.",
+        "zh": "run 的 window_left 是 {value}，plan 的是 {planned}。",
+    },
+    fix={"en": "leave it out at run, or plan again.", "zh": "run 时不要传，或者重新 plan。"},
+    real=_everywhere(AssertionError, "window_left {value} is not the planned {planned}"),
+)
+
+OUT_MISMATCH = Mistake(
+    "out_mismatch",
+    what={
+        "en": "{argument} has {got}, needed is {expected}.",
+        "zh": "{argument} 是 {got}，需要的是 {expected}。",
+    },
+    fix={"en": "allocate it with that shape and type.", "zh": "按这个形状和类型分配。"},
+    real=_everywhere(ValueError, "{message}"),
+)
+
+BAD_OPTION = Mistake(
+    "bad_option",
+    what={
+        "en": "{argument} is {value}.",
+        "zh": "{argument} 是 {value}。",
+    },
+    fix={"en": "allowed: {allowed}.", "zh": "允许的值：{allowed}。"},
+)
+
+GRAPH_BUFFERS = Mistake(
+    "graph_buffers",
+    what={
+        "en": "under CUDA graphs the wrapper works in buffers that the caller gives: {message}.",
+        "zh": "CUDA graph 模式下 wrapper 使用调用者给的缓冲区：{message}。",
+    },
+    fix={
+        "en": "indptr buffers have batch + 1 entries, last_page_len batch, indices room for every page; "
+        "one wrapper for each batch size.",
+        "zh": "indptr 缓冲区有 batch + 1 项，last_page_len 有 batch 项，indices 放得下所有的页；每"
+        "种 batch 大小一个 wrapper。",
+    },
+    real=_everywhere(ValueError, "{message}", "plan"),
+)
+
+PLAN_OVERWRITTEN = Mistake(
+    "plan_overwritten",
+    what={
+        "en": "another plan was written into this wrapper's int workspace since its own plan.",
+        "zh": "这个 wrapper plan 之后，它的 int workspace 又被另一次 plan 写过。",
+    },
+    fix={
+        "en": "wrappers that share _int_workspace_buffer take turns: plan, all runs of that batch, "
+        "then the next plan.",
+        "zh": "共用 _int_workspace_buffer 的 wrapper 要轮流：plan，跑完这个 batch 的所有 run，再做"
+        "下一次 plan。",
+    },
+    note={
+        "en": "The kernel would follow the other batch's schedule",
+        "zh": "kernel 会按另一个 batch 的调度去跑",
+    },
+)
+
+SECOND_PLAN = Mistake(
+    "second_plan_before_run",
+    what={
+        "en": "a second plan on the same pinned buffer before the first was run: the first plan's "
+        "copy to the "
+        "GPU may not have happened yet, and would carry the second plan.",
+        "zh": "第一次 plan 还没有 run，又在同一块锁页缓冲区上做了第二次 plan：第一次的拷贝可能还没有发生，"
+        "这时拷过去的是第二次的内容。",
+    },
+    fix={
+        "en": "run a plan before the next one; on a GPU also wait for an event recorded after the plan.",
+        "zh": "先 run 再做下一次 plan；在 GPU 上还要等待 plan 之后记录的事件。",
+    },
+    note={
+        "en": "Both plans use one pinned host buffer and an asynchronous copy; whether it goes "
+        "wrong is a matter of timing",
+        "zh": "两次 plan 用同一块锁页内存做异步拷贝，会不会出错取决于时间先后",
+    },
+)
+
+CHANGED_AFTER_PLAN = Mistake(
+    "changed_after_plan",
+    what={
+        "en": "{argument} was changed after plan(non_blocking=True).",
+        "zh": "plan(non_blocking=True) 之后 {argument} 被改动了。",
+    },
+    fix={
+        "en": "give every batch tensors of its own, or plan again after the change.",
+        "zh": "每个 batch 用自己的张量；改动之后要重新 plan。",
+    },
+    real=dict.fromkeys(_EVERY_PATH, GARBAGE),
+    note={
+        "en": "The copy is asynchronous: the kernel may see the old or the new values, the "
+        "schedule is of the old ones",
+        "zh": "拷贝是异步的：kernel 看到的可能是旧值也可能是新值，而调度是按旧值做的",
+    },
+)
+
+STALE_PLAN = Mistake(
+    "stale_plan",
+    what={
+        "en": "the page counts in {argument} changed since plan, at entry {position}: {planned}, "
+        "now {value}.",
+        "zh": "plan 之后 {argument} 里的页数变了，第 {position} 项：原来 {planned}，现在 {value}。",
+    },
+    fix={
+        "en": "under CUDA graphs call plan for every batch too, before the replay.",
+        "zh": "CUDA graph 下同样要为每个 batch 调用 plan，然后再 replay。",
+    },
+    note={
+        "en": "Lengths are read from the buffers but the split of the work is the old one: results "
+        "are cut short "
+        "when lengths grow",
+        "zh": "长度从缓冲区读，工作划分却还是旧的：长度变大时结果会被截断",
+    },
+)

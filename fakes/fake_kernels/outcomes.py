@@ -1,0 +1,89 @@
+"""What a real kernel did with a mistake: the vocabulary in which the measurements are written down.
+
+A mistake maps each kernel path to one `Outcome`. Strict mode turns it into the sentence of an error,
+faithful mode acts it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Literal
+
+from fake_kernels.errors import Text
+
+Path = Literal["dec", "tc", "fa2", "fa3", "sgl"]
+"""The kernels told apart: CUDA-core decode, tensor-core decode, paged prefill on fa2 and fa3 (all
+flashinfer), FlashAttention 3 of sgl_kernel."""
+
+PATHS: tuple[Path, ...] = ("dec", "tc", "fa2", "fa3", "sgl")
+
+PATH_NAMES: dict[str, Text] = {
+    "dec": {"en": "CUDA-core decode", "zh": "CUDA core 的 decode"},
+    "tc": {"en": "tensor-core decode", "zh": "Tensor Core 的 decode"},
+    "fa2": {"en": "prefill fa2", "zh": "prefill（fa2）"},
+    "fa3": {"en": "prefill fa3", "zh": "prefill（fa3）"},
+    "sgl": {"en": "FlashAttention 3", "zh": "FlashAttention 3"},
+}
+
+Kind = Literal["garbage", "nan", "raises", "illegal", "harmless", "build_fails", "unmeasured"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One measured behaviour. `raised` and `message` (a format string over the mistake's params) are
+    for kind "raises"; `during` is the call in which it shows."""
+
+    kind: Kind
+    raised: type[Exception] | None = None
+    message: str = ""
+    during: Literal["plan", "run"] = "run"
+
+    def can_tell(self, params: Mapping[str, object]) -> bool:
+        """Whether `params` has everything that the message needs."""
+        return all(name is None or name in params for _, name, _, _ in Formatter().parse(self.message))
+
+    def describe(self, lang: str, params: Mapping[str, object]) -> str:
+        """One clause: what the kernel does."""
+        if self.kind == "raises" and self.raised is not None:
+            message = self.message.format(**params)
+            return {
+                "en": f"raises {self.raised.__name__}: {message}",
+                "zh": f"抛出 {self.raised.__name__}：{message}",
+            }[lang]
+        return _SENTENCES[self.kind][lang]
+
+
+_SENTENCES: dict[str, Text] = {
+    "garbage": {
+        "en": "accepts it without an error and returns wrong numbers",
+        "zh": "不报错，照常返回，但结果是错的",
+    },
+    "nan": {"en": "accepts it without an error and returns NaN", "zh": "不报错，返回 NaN"},
+    "illegal": {
+        "en": "illegal memory access, after which the CUDA context is lost",
+        "zh": "非法内存访问，之后整个 CUDA 上下文失效",
+    },
+    "harmless": {
+        "en": "doesn't look at this value, so the result happens to be right",
+        "zh": "不看这个值，结果碰巧是对的",
+    },
+    "build_fails": {
+        "en": "starts a JIT build for that type, which fails",
+        "zh": "为这个类型启动 JIT 编译，编译失败",
+    },
+    "unmeasured": {"en": "was not measured", "zh": "没有测量过"},
+}
+
+GARBAGE = Outcome("garbage")
+NAN = Outcome("nan")
+ILLEGAL = Outcome("illegal")
+HARMLESS = Outcome("harmless")
+BUILD_FAILS = Outcome("build_fails", during="plan")
+UNMEASURED = Outcome("unmeasured")
+
+
+def raises(raised: type[Exception], message: str, during: Literal["plan", "run"] = "plan") -> Outcome:
+    """The real library notices it: `message` may use the mistake's params, {like} this."""
+    return Outcome("raises", raised, message, during)

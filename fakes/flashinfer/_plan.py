@@ -1,0 +1,152 @@
+"""What a plan leaves behind: the arrays as the device will read them, the caller's tensors as they were,
+and whose schedule a workspace holds.
+
+On a GPU a plan copies small arrays asynchronously and keeps its schedule in buffers that wrappers may
+share. The hazards that follow from this (a tensor changed too early, a schedule overwritten, a stale
+schedule under CUDA graphs) are invisible on a CPU unless somebody keeps the books; this file does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from fake_kernels import mistakes_calls as m
+from fake_kernels.checks_paged import PagedMetadata, check_pages
+from fake_kernels.findings import Finding
+from fake_kernels.outcomes import Outcome, Path
+from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots
+from fake_kernels.reference import Request
+
+_OWNER = "_fake_kernels_plan"
+"""Attribute of a workspace tensor: the Plan whose schedule it holds."""
+
+
+@dataclass
+class Plan:
+    """One plan of one wrapper.
+
+    Invariants
+    - `arrays` are what the device reads: copies, or under CUDA graphs the caller's own buffers.
+    - `sources` pairs each of the caller's tensors with its contents at plan time; empty when the copy
+      was a blocking one, because then later changes are none of the plan's business.
+    - `fault` is what a launch acts out in faithful mode; always None in strict mode.
+    - `has_run` only ever goes from False to True.
+    """
+
+    path: Path
+    batch: int
+    num_qo_heads: int
+    num_kv_heads: int
+    head_dim: int
+    page_size: int
+    q_dtype: torch.dtype
+    kv_dtype: torch.dtype
+    names: dict[str, str]
+    arrays: dict[str, torch.Tensor]
+    sources: dict[str, tuple[torch.Tensor, torch.Tensor]]
+    planned_indptr: list[int]
+    planned_lengths: list[int]
+    graph: bool
+    non_blocking: bool
+    fault: Outcome | None
+    has_run: bool = False
+    _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
+        default=None, repr=False
+    )
+
+    @property
+    def rows(self) -> int:
+        """Rows of q that this plan is for."""
+        return int(self.arrays["qo"][-1]) if "qo" in self.arrays else self.batch
+
+    def changes(self) -> Iterator[Finding]:
+        """Tensors of the caller, and graph buffers, that are no longer what was planned."""
+        for argument, (tensor, before) in self.sources.items():
+            if tensor.shape != before.shape or not torch.equal(tensor, before):
+                yield Finding(m.CHANGED_AFTER_PLAN, argument)
+        if self.graph:
+            now = self.arrays["indptr"].tolist()
+            for i, (was, value) in enumerate(zip(self.planned_indptr, now, strict=False)):
+                if was != value:
+                    params = {"position": i, "value": value, "planned": was}
+                    yield Finding(m.STALE_PLAN, f"{self.names['indptr']}_buffer", params)
+                    return
+
+    def take_changes(self) -> None:
+        """Let the device see what the caller's tensors hold now: the copy that came too late."""
+        for key, argument in self.names.items():
+            if argument in self.sources and key in self.arrays:
+                tensor, _ = self.sources[argument]
+                self.arrays[key] = as_read(tensor, len(self.arrays[key]))
+        self._walked = None
+
+    def page_findings(self, num_pages: int) -> Iterator[Finding]:
+        """Page numbers that a pool of `num_pages` doesn't have."""
+        used = int(self.arrays["indptr"][-1])
+        yield from check_pages(self.arrays["indices"], used, num_pages, self.names["indices"])
+
+    def requests(self, page_size: int, num_pages: int) -> list[Request]:
+        """Rows and KV slots of every request, read as the device does.
+
+        fa3 goes by the lengths that plan computed; the other kernels by the device's arrays and the
+        page size of the cache. Kept until the arrays or the cache's shape change.
+        """
+        key = (page_size, num_pages)
+        watched = [self.arrays[name] for name in ("indptr", "indices", "last")]
+        if self._walked is not None and self._walked[0] == key:
+            _, before, slots = self._walked
+            if not self.graph or all(torch.equal(a, b) for a, b in zip(watched, before, strict=True)):
+                return self._with_rows(slots)
+        indptr, last = self.arrays["indptr"].tolist(), self.arrays["last"].tolist()
+        lengths = self.planned_lengths if self.path == "fa3" else device_lengths(indptr, last, page_size)
+        used = self.arrays["indices"]
+        slots = [token_slots(indptr[i], lengths[i], used, page_size, num_pages) for i in range(self.batch)]
+        self._walked = (key, [tensor.clone() for tensor in watched] if self.graph else [], slots)
+        return self._with_rows(slots)
+
+    def _with_rows(self, slots: list[torch.Tensor]) -> list[Request]:
+        qo = self.arrays["qo"].tolist() if "qo" in self.arrays else range(self.batch + 1)
+        return [Request(qo[i], qo[i + 1], slots[i]) for i in range(self.batch)]
+
+
+def own_workspace(buffer: torch.Tensor, plan: Plan) -> None:
+    """Write `plan`'s schedule into `buffer`: whatever it held is gone."""
+    setattr(buffer, _OWNER, plan)
+
+
+def owner(buffer: torch.Tensor) -> Plan | None:
+    """The plan whose schedule `buffer` holds, None before the first."""
+    found = getattr(buffer, _OWNER, None)
+    return found if isinstance(found, Plan) else None
+
+
+def device_arrays(
+    meta: PagedMetadata, buffers: dict[str, torch.Tensor] | None, fault: Outcome | None
+) -> dict[str, torch.Tensor]:
+    """The int32 arrays that kernels of this plan read.
+
+    buffers: under CUDA graphs the caller's buffers by key; they receive the copy and are read from then on.
+    """
+    given = {"indptr": meta.kv_indptr, "indices": meta.indices, "last": meta.last_page_len}
+    if meta.qo_indptr is not None:
+        given["qo"] = meta.qo_indptr
+    if buffers is not None:
+        for key, tensor in given.items():
+            target = buffers[key][: len(tensor)] if key == "indices" else buffers[key]
+            target.copy_(tensor)
+        return dict(buffers)
+    if fault is None:
+        return {key: tensor.to(torch.int32).clone() for key, tensor in given.items()}
+    sizes = {"indptr": meta.batch + 1, "last": meta.batch, "qo": meta.batch + 1, "indices": len(meta.indices)}
+    return {key: as_read(tensor, sizes[key]) for key, tensor in given.items()}
+
+
+def planner_lengths(meta: PagedMetadata, arrays: dict[str, torch.Tensor]) -> list[int]:
+    """KV lengths as plan computes them on the host: seq_lens if given, else from indptr and last_page_len."""
+    if meta.seq_lens is not None:
+        lengths = meta.seq_lens.flatten().tolist()
+        return (lengths + [0] * meta.batch)[: meta.batch]
+    lengths = host_lengths(arrays["indptr"].tolist(), arrays["last"].tolist(), meta.page_size)
+    return [max(0, n) for n in lengths]

@@ -1,0 +1,148 @@
+"""FlashAttention 3 on a paged KV cache: no plan, the page table goes straight in.
+
+Interface of sglang-kernel 0.4.6 (`sgl_kernel/flash_attn.py`), computed on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from fake_kernels.checks_flash import FlashCall, check_call
+from fake_kernels.errors import not_modelled
+from fake_kernels.findings import act, require_context, settle
+from fake_kernels.paged import token_slots
+from fake_kernels.reference import Request, Variant, attend
+
+
+def flash_attn_with_kvcache(
+    q: torch.Tensor,
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor,
+    k: torch.Tensor | None = None,
+    v: torch.Tensor | None = None,
+    qv: torch.Tensor | None = None,
+    rotary_cos: torch.Tensor | None = None,
+    rotary_sin: torch.Tensor | None = None,
+    cache_seqlens: int | torch.Tensor | None = None,
+    cache_batch_idx: torch.Tensor | None = None,
+    cache_leftpad: torch.Tensor | None = None,
+    page_table: torch.Tensor | None = None,
+    cu_seqlens_q: torch.Tensor | None = None,
+    cu_seqlens_k_new: torch.Tensor | None = None,
+    max_seqlen_q: int | None = None,
+    rotary_seqlens: torch.Tensor | None = None,
+    q_descale: torch.Tensor | None = None,
+    k_descale: torch.Tensor | None = None,
+    v_descale: torch.Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    attention_chunk: int | None = None,
+    softcap: float = 0.0,
+    rotary_interleaved: bool = True,
+    scheduler_metadata: torch.Tensor | None = None,
+    num_splits: int = 0,
+    pack_gqa: bool | None = None,
+    only_qv: bool = False,
+    sm_margin: int = 0,
+    return_softmax_lse: bool = False,
+    sinks: torch.Tensor | None = None,
+    score_mod: Callable[..., Any] | None = None,
+    aux_tensors: Any = None,
+    ver: int = 3,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """Attention of q over a KV cache that already holds the new tokens.
+
+    q: [total, heads, head_dim] with cu_seqlens_q (int32 [B+1]) and max_seqlen_q, else [B, rows, heads,
+    head_dim]. k_cache, v_cache: [pages, page_size, kv_heads, head_dim] with page_table (int32 [B, width],
+    page numbers; entries beyond a request's length are padding), else [B, longest, kv_heads, head_dim].
+    cache_seqlens: KV length of each request, new tokens included; int32 [B] or one int for all.
+    window_size: (left, right) positions that a row sees, inclusive, -1 for all. causal is bottom-right.
+
+    Returns out, of q's shape and type; with return_softmax_lse also the LSE, natural logarithm, float32
+    [heads, total] (or [B, heads, rows]). Rows that see nothing are 0 with LSE -inf. num_splits, pack_gqa,
+    sm_margin and rotary_interleaved (without rotary) change no number; cu_seqlens_k_new without k is only
+    compared with cache_seqlens in strict mode.
+    """
+    require_context()
+    unsupported = {
+        "k": (k, None),
+        "v": (v, None),
+        "qv": (qv, None),
+        "rotary_cos": (rotary_cos, None),
+        "rotary_sin": (rotary_sin, None),
+        "cache_batch_idx": (cache_batch_idx, None),
+        "cache_leftpad": (cache_leftpad, None),
+        "rotary_seqlens": (rotary_seqlens, None),
+        "q_descale": (q_descale, None),
+        "k_descale": (k_descale, None),
+        "v_descale": (v_descale, None),
+        "attention_chunk": (attention_chunk or None, None),
+        "scheduler_metadata": (scheduler_metadata, None),
+        "only_qv": (only_qv, False),
+        "sinks": (sinks, None),
+        "score_mod": (score_mod, None),
+        "aux_tensors": (aux_tensors, None),
+        "ver": (ver, 3),
+    }
+    for name, (value, default) in unsupported.items():
+        if value is not default and (isinstance(value, torch.Tensor) or value != default):
+            raise not_modelled(name, value)
+    if cache_seqlens is None:
+        raise not_modelled("cache_seqlens", cache_seqlens)
+    batch = q.shape[0] if cu_seqlens_q is None else len(cu_seqlens_q) - 1
+    if isinstance(cache_seqlens, int):
+        cache_seqlens = torch.full((batch,), cache_seqlens, dtype=torch.int32)
+    call = FlashCall(
+        q, k_cache, v_cache, page_table, cache_seqlens, cu_seqlens_q, cu_seqlens_k_new, max_seqlen_q
+    )
+    fault = settle(check_call(call), "sgl", during="run")
+    act(fault)
+    rows = q if cu_seqlens_q is not None else q.flatten(0, 1)
+    variant = Variant(
+        scale=q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale,
+        causal=causal,
+        window_left=window_size[0],
+        window_right=window_size[1],
+        soft_cap=softcap,
+    )
+    result, lse = attend(rows, k_cache, v_cache, _requests(call), variant, with_lse=return_softmax_lse)
+    if fault is not None and fault.kind == "nan":
+        result = torch.full_like(result, math.nan)
+    result = result.view(q.shape)
+    if out is not None:
+        if out.shape != q.shape or out.dtype != q.dtype:
+            raise not_modelled("out", out)
+        result = out.copy_(result)
+    if lse is None:
+        return result
+    if cu_seqlens_q is None:
+        return result, lse.view(batch, -1, lse.shape[1]).transpose(1, 2).contiguous()
+    return result, lse.t().contiguous()
+
+
+def _requests(call: FlashCall) -> list[Request]:
+    """Rows and KV slots of every request, as the kernel reads them: rows beyond max_seqlen_q are left out,
+    and a length beyond the table reads on into the next row."""
+    starts = (
+        call.cu_seqlens_q.tolist()
+        if call.cu_seqlens_q is not None
+        else range(0, (call.batch + 1) * call.q.shape[1], call.q.shape[1])
+    )
+    size, pages = call.page_size, call.k_cache.shape[0]
+    if call.page_table is None:
+        entries, width = torch.arange(call.batch, dtype=torch.int32), 1
+    else:
+        entries, width = call.page_table.contiguous().flatten(), call.page_table.shape[1]
+    found = []
+    for i, length in enumerate(call.cache_seqlens.tolist()):
+        slots = token_slots(i * width, length, entries, size, pages)
+        found.append(Request(starts[i], starts[i + 1], slots))
+    return found
+
+
+__all__ = ["flash_attn_with_kvcache"]

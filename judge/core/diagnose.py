@@ -1,7 +1,7 @@
 """Which known mistake explains what a submission gave: after the verdict, from the whole vector of cases.
 
 A known mistake is named only if it gives the learner's output wherever it gives a wrong one, on passed cases too.
-Outputs are compared by component: a field's dtype, its shape, its values. Two mistakes in different components are
+Outputs are compared by component: a field's dtype, and its content. Two mistakes in different components are
 therefore both found; so is one mistake that shows in several.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 from judge.core.case import Failure, Outcome
 from judge.core.compare import Comparer
 
-# (field, "dtype" | "shape" | "value" | "kind"), or ERROR for an exception in place of outputs.
+# (field, "dtype" | "content"), or ERROR for an exception in place of outputs. Content is shape and values together: values
+# of another shape cannot be right.
 Component = tuple[str, str]
 ERROR: Component = ("", "error")
 CLOSER = 10.0  # how many times nearer a float must be to the mistake's output than to the right one
@@ -31,6 +32,17 @@ class Finding:
     agreed: int = 0
     failed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A known mistake held against a submission. `parts`: the components in which it is ever wrong; `explained`: those
+    of them in which the submission gives the same on every case; `agreed`: failing cases on which it is all the same."""
+
+    name: str
+    parts: frozenset[Component]
+    explained: frozenset[Component]
+    agreed: int
 
 
 class Diagnoser:
@@ -56,74 +68,98 @@ class Diagnoser:
         failed = [i for i, d in enumerate(own) if d]
         if not failed:
             return []
-        full: dict[str, frozenset[Component]] = {}
-        partial: dict[str, int] = {}
+        candidates = []
         for name, given in self.mistakes.items():
             deviations = [self._deviation(o, i) for i, o in enumerate(given)]
-            parts = frozenset(c for i, d in enumerate(deviations) if outcomes[i] is not None for c in d)
-            if not parts:
-                continue
-            agrees = [
-                outcomes[i] is None or self._agrees(outcomes[i], given[i], i, parts) for i in range(len(given))
-            ]
-            if all(agrees):
-                full[name] = parts
-            else:
-                partial[name] = sum(1 for i in failed if agrees[i] and deviations[i])
-        if full:
-            return self._named(full, own, failed, outcomes)
-        best = max(partial.values(), default=0)
+            parts = frozenset().union(*(d for i, d in enumerate(deviations) if outcomes[i] is not None))
+            if parts:
+                candidates.append(self._candidate(name, given, deviations, parts, outcomes, failed))
+        named = self._named([c for c in candidates if c.explained], own, failed, outcomes)
+        if named:
+            return named
+        best = max((c.agreed for c in candidates), default=0)
         if best >= 2 and best * 2 >= len(failed):
-            names = tuple(n for n, k in partial.items() if k == best)
+            names = tuple(c.name for c in candidates if c.agreed == best)
             return [Finding("partial", names[:2], (), best, len(failed))]
         return []
 
+    def possible(self, outcomes: Sequence[Outcome]) -> list[str]:
+        """Mistakes that these cases do not rule out: only they need be run on further cases."""
+        named = []
+        failed = [i for i, o in enumerate(outcomes) if self._deviation(o, i)]
+        for name, given in self.mistakes.items():
+            deviations = [self._deviation(o, i) for i, o in enumerate(given)]
+            parts = frozenset().union(*(d for i, d in enumerate(deviations) if outcomes[i] is not None))
+            candidate = self._candidate(name, given, deviations, parts, outcomes, failed)
+            if candidate.explained or candidate.agreed >= 2 or not parts:
+                named.append(name)
+        return named
+
+    def _candidate(
+        self,
+        name: str,
+        given: Sequence[Outcome],
+        deviations: Sequence[frozenset[Component]],
+        parts: frozenset[Component],
+        outcomes: Sequence[Outcome],
+        failed: Sequence[int],
+    ) -> Candidate:
+        """How well one mistake explains the submission: component by component over all cases, and case by case."""
+        explained = parts
+        agreed = 0
+        for i, (mine, theirs) in enumerate(zip(outcomes, given, strict=True)):
+            if mine is None:
+                continue
+            same = self._agreement(mine, theirs, i, parts)
+            explained &= same
+            if i in failed and deviations[i] and deviations[i] <= same:
+                agreed += 1
+        if ERROR in parts and explained != parts:  # an error has no components of its own: all or nothing
+            explained = frozenset()
+        return Candidate(name, parts, explained, agreed)
+
     def _named(
         self,
-        full: Mapping[str, frozenset[Component]],
+        candidates: list[Candidate],
         own: Sequence[frozenset[Component]],
         failed: Sequence[int],
         outcomes: Sequence[Outcome],
     ) -> list[Finding]:
-        left = set().union(*own)
+        left = frozenset().union(*own)
         findings: list[Finding] = []
-        open_names = dict(full)
-        while open_names:
-            # The mistake that explains most of what is unexplained; ties by the order of the package.
-            name = max(open_names, key=lambda n: len(open_names[n] & left))
-            parts = open_names.pop(name)
-            if not parts & left:
+        while candidates:
+            # Most of what is unexplained; then the mistake of which nothing is missing; then the package's order.
+            best = max(candidates, key=lambda c: (len(c.explained & left), c.explained == c.parts))
+            if not best.explained & left:
                 break
-            twins = [n for n, p in open_names.items() if p == parts and self._same(name, n, outcomes)]
-            for twin in twins:
-                del open_names[twin]
-            left -= parts
-            agreed = sum(1 for i in failed if own[i] & parts)
-            findings.append(
-                Finding(
-                    "tie" if twins else "mistake",
-                    (name, *twins),
-                    tuple(sorted({f for f, _ in parts if f})),
-                    agreed,
-                    len(failed),
-                )
-            )
+            twins = [
+                c.name
+                for c in candidates
+                if c is not best and c.parts == best.parts and self._same(best.name, c.name, outcomes)
+            ]
+            candidates = [c for c in candidates if c is not best and c.name not in twins]
+            left -= best.explained
+            agreed = sum(1 for i in failed if own[i] & best.explained)
+            fields = tuple(sorted({f for f, _ in best.explained if f}))
+            kind = "tie" if twins else "mistake"
+            findings.append(Finding(kind, (best.name, *twins), fields, agreed, len(failed)))
         if left and findings:
-            rest = tuple(sorted({f for f, _ in left if f}))
-            findings.append(Finding("unexplained", (), rest, 0, len(failed)))
+            findings.append(
+                Finding("unexplained", (), tuple(sorted({f for f, _ in left if f})), 0, len(failed))
+            )
         return findings
 
     def _same(self, a: str, b: str, outcomes: Sequence[Outcome]) -> bool:
         """Whether two mistakes give the same on every case that was run."""
         return all(
-            outcomes[i] is None or self._equal(x, y, i)
+            outcomes[i] is None or self._equal(x, y)
             for i, (x, y) in enumerate(zip(self.mistakes[a], self.mistakes[b], strict=True))
         )
 
     def differing_case(self, a: str, b: str) -> int | None:
         """The first case on which two mistakes differ, or None."""
         for i, (x, y) in enumerate(zip(self.mistakes[a], self.mistakes[b], strict=True)):
-            if not self._equal(x, y, i):
+            if not self._equal(x, y):
                 return i
         return None
 
@@ -139,37 +175,30 @@ class Diagnoser:
         found: set[Component] = set()
         for name in {**want, **got}:
             if name not in got or name not in want:
-                found.add((name, "kind"))
+                found.add((name, "content"))
                 continue
             for m in self.comparer.field(name, got[name], want[name]):
-                kind = m.code if m.code in ("dtype", "shape", "value") else "kind"
-                found.add((name, kind))
-                if kind in ("shape", "kind"):
-                    found.add((name, "value"))
+                found.add((name, "dtype" if m.code == "dtype" else "content"))
         return frozenset(found)
 
-    def _equal(self, a: Outcome, b: Outcome, case: int) -> bool:
+    def _equal(self, a: Outcome, b: Outcome) -> bool:
         if isinstance(a, Failure) or isinstance(b, Failure):
             return isinstance(a, Failure) and isinstance(b, Failure) and (a.type, a.code) == (b.type, b.code)
         if a is None or b is None:
             return a is b
         return not self._difference(a, b)
 
-    def _agrees(self, mine: Outcome, theirs: Outcome, case: int, parts: frozenset[Component]) -> bool:
-        """Whether the learner gave what the mistake gives, in the components `parts` in which it is ever wrong."""
+    def _agreement(
+        self, mine: Outcome, theirs: Outcome, case: int, parts: frozenset[Component]
+    ) -> frozenset[Component]:
+        """The components of `parts` in which a submission gives on one case what the mistake gives."""
+        if mine is None or theirs is None:
+            return frozenset()
         if isinstance(mine, Failure) or isinstance(theirs, Failure):
-            return (
-                isinstance(mine, Failure)
-                and isinstance(theirs, Failure)
-                and mine.ours
-                and theirs.ours
-                and (mine.type, mine.code) == (theirs.type, theirs.code)
-            )
-        assert mine is not None
-        assert theirs is not None
-        if self._difference(mine, theirs) & parts:
-            return False
-        return all(self._nearer(n, mine, theirs, case) for n, kind in parts if kind == "value")
+            both = isinstance(mine, Failure) and isinstance(theirs, Failure) and mine.ours and theirs.ours
+            return parts if both and self._equal(mine, theirs) else frozenset()
+        same = parts - self._difference(mine, theirs)
+        return frozenset(c for c in same if c[1] != "content" or self._nearer(c[0], mine, theirs, case))
 
     def _nearer(self, name: str, mine: Mapping[str, Any], theirs: Mapping[str, Any], case: int) -> bool:
         """For floats that differ between mistake and answer: the learner's must be ten times nearer the mistake's."""

@@ -37,8 +37,8 @@ class Mismatch:
     params: Mapping[str, Json] = field(default_factory=dict)
 
     def redacted(self) -> Mismatch:
-        """What a hidden case may tell: where and what kind, no values."""
-        return Mismatch(self.code, self.field, {})
+        """What a hidden case may tell: which output and what kind; no values, no index."""
+        return Mismatch(self.code, self.field.partition("[")[0], {})
 
     def to_json(self) -> dict[str, Json]:
         return {"code": self.code, "field": self.field, "params": dict(self.params)}

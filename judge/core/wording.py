@@ -3,6 +3,7 @@ and terminal call `say` and show the plain text (escaping it is the caller's par
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -161,6 +162,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "zh": "{field}：拿它去 plan 和 run，被拒绝了：{text}",
         "en": "{field}: planning and running with it is refused: {text}",
     },
+    "attention": {
+        "zh": "用这些元数据算出的注意力和参考后端的不一样",
+        "en": "attention computed with this metadata differs from the reference backend's",
+    },
     "aliased": {
         "zh": "{field}：后来的一次调用改掉了它：两个 batch 共用了一块缓冲区",
         "en": "{field}: a later call changed it: two batches share one buffer",
@@ -305,5 +310,7 @@ def _pointer(params: Mapping[str, Any]) -> str:
         return ""
     shown = text.rstrip("\n").replace("\t", " ")
     left = len(shown) - len(shown.lstrip())
-    caret = max(0, (column or 1) - 1 - left)
-    return f"\n    {shown.strip()}\n    {' ' * caret}^"
+    before = shown[left : max(left, (column or 1) - 1)]
+    # A Chinese character takes two columns: so does the ideographic space under it.
+    blank = "".join("\u3000" if unicodedata.east_asian_width(c) in "WF" else " " for c in before)
+    return f"\n    {shown.strip()}\n    {blank}^"

@@ -1,0 +1,212 @@
+"""The checker: a process that makes the cases, holds the answers and compares. It is asked by `judge.Judge` and runs no
+submission and no reference; replies reach it as bytes.
+
+`serve` is the process, `CheckerClient` the judge's end of it. Requests are answered one at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from judge import rpc
+from judge.core.status import Status
+from judge.core.verdict import Message
+from judge.exam import Exam, Sitting, _failure, exception_message
+from judge.packages import ROOT, PackageError, load_package
+
+KEEP_EXAMS = 64
+
+
+class Checker:
+    """The checker's state. Invariant: a sitting's exam is in `exams` under (folder, version)."""
+
+    def __init__(self) -> None:
+        self.exams: dict[str, Exam] = {}
+        self.sittings: dict[int, Sitting] = {}
+        self.next_sitting = 1
+
+    def hello(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        import torch
+
+        return {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}, []
+
+    def prepare(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """Load a package; give the frames of its seed-independent cases."""
+        package = load_package(Path(request["folder"]))
+        if package.version not in self.exams:
+            while len(self.exams) >= KEEP_EXAMS:
+                self.exams.pop(next(iter(self.exams)))
+            self.exams[package.version] = Exam(package)
+        exam = self.exams[package.version]
+        return {"version": package.version, "names": [c.name for c in exam.cases]}, exam.frames
+
+    def learn(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """What the reference (`name` empty) or a known mistake gives for the seed-independent cases."""
+        exam = self.exams[request["version"]]
+        if request["name"]:
+            exam.mistakes[request["name"]] = [exam.outcome(b) for b in blobs]
+        else:
+            exam.learn_answers(blobs)
+        return {}, []
+
+    def open(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """A new sitting: its cases in order, the teach cases last."""
+        exam = self.exams[request["version"]]
+        sitting = Sitting(exam, bytes.fromhex(request["seed"]), request["which"])
+        sitting.source_lines = request["lines"]
+        key = self.next_sitting
+        self.next_sitting += 1
+        self.sittings[key] = sitting
+        groups = [c.group for c in sitting.cases]
+        header = {"sitting": key, "n": sitting.n, "groups": groups, "drawn": sitting.drawn}
+        return header, sitting.frames
+
+    def learn_drawn(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """What the reference or a known mistake gives for a sitting's random cases."""
+        sitting = self.sittings[request["sitting"]]
+        if request["name"]:
+            sitting.learn_mistake(request["name"], blobs)
+        else:
+            sitting.learn_answers(blobs)
+        return {}, []
+
+    def check(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        sitting = self.sittings[request["sitting"]]
+        result = sitting.check(request["index"], blobs[0], blobs[1], request["cpu_ms"])
+        return {"case": result.to_json()}, []
+
+    def end(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """A case that gave no reply: how it ended."""
+        message = Message.from_json(request["message"]) if request["message"] else None
+        result = self.sittings[request["sitting"]].end(request["index"], Status(request["status"]), message)
+        return {"case": result.to_json()}, []
+
+    def loading(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """What a reply to `load` means: nothing if all is well, else status and message."""
+        from judge.core import frames
+
+        lines = self.sittings[request["sitting"]].source_lines
+        try:
+            frame = frames.decode(blobs[0])
+            if frame.kind == "loaded":
+                return {"status": None}, []
+            if frame.kind == "load_failed":
+                failure = _failure(frame.body)
+                message = exception_message("exception_on_load", failure, lines, hidden=False)
+                status = Status.MEMORY_LIMIT if failure.type == "MemoryError" else Status.RUNTIME_ERROR
+                return {"status": status, "message": message.to_json()}, []
+            message = _compile_message(frame.body)
+            return {"status": Status.COMPILE_ERROR, "message": message.to_json()}, []
+        except Exception:  # noqa: BLE001  a reply that is none: the submission's doing
+            return {"status": Status.RUNTIME_ERROR, "message": Message("broken_reply").to_json()}, []
+
+    def possible_mistakes(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """Names of the known mistakes that a sitting's seed-independent cases do not rule out."""
+        return {"names": self.sittings[request["sitting"]].possible_mistakes()}, []
+
+    def finish(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        diagnosis, counterexample = self.sittings[request["sitting"]].finish()
+        return {"diagnosis": diagnosis, "counterexample": counterexample}, []
+
+    def close(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        self.sittings.pop(request["sitting"], None)
+        return {}, []
+
+
+# The sentences a load may end with, and the parameters each may have: a submission cannot make up others.
+COMPILE_CODES = {
+    "syntax_error": {"line": int, "column": int, "text": str, "reason": str},
+    "missing_entry": {"entry": str, "signature": str},
+    "entry_not_callable": {"entry": str, "type": str},
+    "wrong_signature": {"entry": str, "got": str, "count": int, "signature": str},
+}
+
+
+def _compile_message(body: Any) -> Message:
+    from judge.exam import clean
+
+    kinds = COMPILE_CODES[body["code"]]
+    given = body["params"]
+    params = {}
+    for name, kind in kinds.items():
+        if type(given[name]) is not kind:
+            raise TypeError(name)
+        params[name] = clean(given[name], 300) if kind is str else given[name]
+    return Message(body["code"], params)
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer until the judge closes its end. A broken package is an answer; other errors end the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches us too; the judge decides
+    checker = Checker()
+    while (message := rpc.receive(sock)) is not None:
+        request, blobs = message
+        try:
+            header, answer = getattr(checker, request["do"])(request, blobs)
+        except PackageError as error:
+            header, answer = {"package_error": [str(error.file), error.what, error.line]}, []
+        rpc.send(sock, header, answer)
+
+
+class CheckerClient:
+    """A checker process. Thread-safe. Raises rpc.ConnectionLost when the process is gone or too slow."""
+
+    def __init__(self, deadline_s: float = 60.0) -> None:
+        ours, theirs = socket.socketpair()
+        env = {"PATH": os.environ.get("PATH", ""), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from judge.checker import main; main()", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=env,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        ours.settimeout(deadline_s)
+        self._sock = ours
+        self._lock = threading.Lock()
+        self.alive = True
+
+    def call(self, do: str, blobs: list[bytes] | None = None, **request: Any) -> tuple[dict[str, Any], list[bytes]]:
+        with self._lock:
+            try:
+                rpc.send(self._sock, {"do": do, **request}, blobs or [])
+                answer = rpc.receive(self._sock)
+            except rpc.ConnectionLost:
+                self.alive = False
+                raise
+        if answer is None:
+            self.alive = False
+            raise rpc.ConnectionLost("the checker process ended (its error is above, on stderr)")
+        header, out = answer
+        if "package_error" in header:
+            file, what, line = header["package_error"]
+            raise PackageError(Path(file), what, line)
+        return header, out
+
+    def close(self) -> None:
+        self._sock.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(5)
+
+
+def main() -> None:
+    """The checker process: fakes and engine on the path, one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    sys.path.insert(0, str(ROOT / "fakes"))
+    serve(socket.socket(fileno=int(sys.argv[1])))
+
+

@@ -1,0 +1,182 @@
+"""What runs in the sandbox: load the submission, then answer one case at a time.
+
+Nothing here is trusted by anyone: the submission shares this process and may change all of it. The judge believes only
+the values that come back, and checks those. Requests come by one pipe, replies go by another, as frames; standard
+output is a third.
+
+    load  {source, entry, arity, signature, kind, target}   ->  loaded | compile_error | load_failed
+    case  {inputs}                                          ->  outputs VALUE | failed {type, code, line, text, ...}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import linecache
+import os
+import struct
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from judge.core import frames
+from judge.core.values import ValueFormError
+
+FILENAME = "submission.py"
+TEXT_LIMIT = 500
+# Modules whose exceptions carry a `code` that may be compared between programs: the fakes' and the engine's.
+KERNEL_ERROR = "KernelError"
+
+
+def serve(requests: int, replies: int, driver: types.ModuleType | None) -> None:
+    """Answer requests until the pipe closes."""
+    request = _read(requests)
+    if request is None:
+        return
+    reply, module, entry = load(request.body)
+    _write(replies, reply)
+    if entry is None:
+        return
+    while (request := _read(requests)) is not None:
+        reply = answer(module, entry, driver, request.body["inputs"])
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # the submission may have closed or replaced it
+                stream.flush()
+        _write(replies, reply)
+
+
+def _read(fd: int) -> frames.Frame | None:
+    head = _read_exactly(fd, 4)
+    if head is None:
+        return None
+    (size,) = struct.unpack("<I", head)
+    body = _read_exactly(fd, size)
+    return None if body is None else frames.decode(body)
+
+
+def _read_exactly(fd: int, size: int) -> bytearray | None:
+    data = bytearray()
+    while len(data) < size:
+        chunk = os.read(fd, min(size - len(data), 1 << 20))
+        if not chunk:
+            return None
+        data += chunk
+    return data
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def load(request: dict[str, Any]) -> tuple[bytes, types.ModuleType | None, Callable[..., Any] | None]:
+    """Compile and execute the submission as a module of its own, find its entry, and, for a graft, set it on its
+    target. Returns the reply, and the module and entry if there was no error."""
+    source = request["source"]
+    try:
+        code = compile(source, FILENAME, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        detail = {
+            "line": error.lineno or 0,
+            "column": error.offset or 0,
+            "text": (error.text or "")[:200],
+            "reason": str(error.msg)[:200],
+        }
+        return frames.encode("compile_error", {"code": "syntax_error", "params": detail}), None, None
+    except (RecursionError, MemoryError, OverflowError, ValueError) as error:
+        detail = {"line": 0, "column": 0, "text": "", "reason": f"{type(error).__name__}: {error}"[:200]}
+        return frames.encode("compile_error", {"code": "syntax_error", "params": detail}), None, None
+    linecache.cache[FILENAME] = (len(source), None, source.splitlines(True), FILENAME)
+    module = types.ModuleType("submission")
+    module.__file__ = FILENAME
+    sys.modules["submission"] = module
+    try:
+        exec(code, module.__dict__)
+        entry = module.__dict__.get(request["entry"])
+        problem = _entry_problem(entry, request)
+    except BaseException as error:  # noqa: BLE001  whatever it raises, SystemExit too, is its own result
+        return frames.encode("load_failed", describe(error)), None, None
+    if problem is not None:
+        return frames.encode("compile_error", problem), None, None
+    assert entry is not None
+    if request["kind"] == "graft":
+        graft(request["target"], entry)
+    return frames.encode("loaded", None), module, entry
+
+
+def _entry_problem(entry: Any, request: dict[str, Any]) -> dict[str, Any] | None:
+    """Why the entry cannot be called as the problem says, or None."""
+    name, signature = request["entry"], request["signature"]
+    if entry is None:
+        return {"code": "missing_entry", "params": {"entry": name, "signature": signature}}
+    if not callable(entry):
+        params = {"entry": name, "type": type(entry).__name__[:80]}
+        return {"code": "entry_not_callable", "params": params}
+    try:
+        own = inspect.signature(entry)
+    except (TypeError, ValueError):  # a built-in without a signature: calling it will tell
+        return None
+    try:
+        own.bind(*range(request["arity"]))
+    except TypeError:
+        params = {"entry": name, "got": str(own)[:200], "count": request["arity"], "signature": signature}
+        return {"code": "wrong_signature", "params": params}
+    return None
+
+
+def graft(target: str, function: Callable[..., Any]) -> None:
+    """Set `function` on its place in the tree: `minisgl/a/b.py:Class.method` or `minisgl/a/b.py:function`."""
+    path, _, symbol = target.partition(":")
+    owner: Any = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+    *parents, name = symbol.split(".")
+    for parent in parents:
+        owner = getattr(owner, parent)
+    setattr(owner, name, function)
+
+
+def answer(
+    module: types.ModuleType | None, entry: Callable[..., Any], driver: types.ModuleType | None, inputs: dict[str, Any]
+) -> bytes:
+    """Run one case. The default driver calls the entry with the inputs, by position, in their order."""
+    try:
+        outputs = entry(*inputs.values()) if driver is None else driver.run(module, inputs)
+        return frames.encode("outputs", outputs)
+    except ValueFormError as error:
+        detail = {"field": error.field[:200], "type": error.type_name[:200]}
+        return frames.encode("failed", {"unsupported": detail})
+    except frames.FrameError as error:
+        return frames.encode("failed", {"unsupported": {"field": "", "type": str(error)[:200]}})
+    except BaseException as error:  # noqa: BLE001  whatever it raises, SystemExit too, is its own result
+        return frames.encode("failed", describe(error))
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as data: the nearest built-in class, the learner's own line, the text, and the code if a fake
+    kernel or the engine raised it."""
+    builtin = next((c for c in type(error).__mro__ if c.__module__ == "builtins"), Exception)
+    kernel = any(c.__name__ == KERNEL_ERROR for c in type(error).__mro__)
+    code = getattr(error, "code", "") if kernel else ""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  an exception whose __str__ raises still has a class and a line
+        text = ""
+    return {
+        "type": builtin.__name__,
+        "code": code[:80] if type(code) is str else "",
+        "line": learner_line(error),
+        "text": text.encode("utf-8", "replace").decode()[:TEXT_LIMIT],
+    }
+
+
+def learner_line(error: BaseException) -> int:
+    """The innermost line of the submission in a traceback; 0 if there is none."""
+    line = 0
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILENAME:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -1,12 +1,13 @@
 """The worker: takes submissions from the store, has them judged, and writes down what came of it.
 
-`python -m judge.worker` runs until SIGTERM or SIGINT, which hands back what it holds. Whatever else ends it, its
-leases run out and another worker (or the next one) judges those submissions again.
+`python -m judge.worker` runs until SIGTERM or SIGINT, which hands back what it holds. Whatever else ends
+it, its leases run out and another worker (or the next one) judges those submissions again.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 
 import structlog
 from pydantic import Field
+from sqlalchemy.exc import SQLAlchemyError
 
 from judge.core.verdict import Json
 from judge.judge import Judge, JudgeError
@@ -35,11 +37,14 @@ log = structlog.get_logger("judge.worker")
 class WorkerSettings(StoreSettings):
     """Settings of one worker process."""
 
-    worker_slots: int = Field(2, ge=1, le=64, description="Submissions that one worker judges at the same time.")
+    worker_slots: int = Field(
+        default=2, ge=1, le=64, description="Submissions that one worker judges at the same time."
+    )
 
 
 class Progress:
-    """Writes the cases of one run to the store from a thread of its own, so that watching costs the run nothing.
+    """Writes the cases of one run to the store from a thread of its own, so that watching costs the run
+    nothing.
 
     Invariants
     - cases are written in the order in which they came, each once.
@@ -76,7 +81,7 @@ class Progress:
                 cases, self._pending = self._pending, []
             try:
                 self._queue.progress(self._claim, self._next, cases)
-            except Exception:  # noqa: BLE001 - a view that lags is no reason to lose a verdict
+            except SQLAlchemyError:  # a view that lags is no reason to lose a verdict
                 log.warning("progress_not_written", submission=self._claim.submission, exc_info=True)
             self._next += len(cases)
             time.sleep(PROGRESS_S)
@@ -84,11 +89,16 @@ class Progress:
 
 @dataclass
 class Run:
-    """A claim that is being judged. `deadline` is on the monotonic clock: past it the lease can no longer be trusted."""
+    """A claim that is being judged. `deadline` is on the monotonic clock: past it the lease can no longer
+    be trusted."""
 
     claim: Claim
     deadline: float
-    lost: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Stopped(Exception):
+    """Ends a run from within: its lease is lost, or the worker ends."""
 
 
 class Worker:
@@ -96,18 +106,19 @@ class Worker:
 
     Invariants
     - a submission that has crashed a worker before runs with nothing beside it.
-    - each run in `_runs` has a lease that the heartbeat renews; one whose lease is lost is cancelled and its result
-      thrown away (the store would refuse it anyway).
+    - each run in `_runs` has a lease that the heartbeat renews; one whose lease is lost is stopped at its
+      next case and its result thrown away (the store would refuse it anyway).
     - the heartbeat may wait for the database; the watchdog, which looks at the clock only, never does.
     """
 
     def __init__(self, store: Store, judge: Judge, packages: dict[int, Package], *, slots: int) -> None:
-        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
         self.queue = Queue(store)
         self.judge, self.packages, self.slots = judge, packages, slots
         self._runs: dict[int, Run] = {}
         self._runs_changed = threading.Lock()
-        self._stopping = threading.Event()
+        self._stopping = threading.Event()  # take nothing more
+        self._stopped = threading.Event()  # everything is handed back
         self._ear = Ear(bell_folder(store.url))
 
     def stop(self) -> None:
@@ -129,7 +140,7 @@ class Worker:
                         recovered = time.monotonic()
                     if self._has_room() and self._take_one():
                         continue
-                except Exception:  # noqa: BLE001 - a database that is away comes back; the worker must still be there
+                except SQLAlchemyError:  # a database that is away comes back; the worker must still be there
                     log.error("store_unreachable", exc_info=True)
                 self._ear.wait(POLL_S)
         finally:
@@ -148,22 +159,126 @@ class Worker:
         run = Run(claim, deadline=asked + LEASE_S - KILL_BEFORE_S)
         with self._runs_changed:
             self._runs[claim.submission] = run
-        threading.Thread(
-            target=self._judge, args=(run,), name=f"run-{claim.submission}", daemon=True
-        ).start()
+        threading.Thread(target=self._judge, args=(run,), name=f"run-{claim.submission}", daemon=True).start()
         return True
 
     def _judge(self, run: Run) -> None:
         claim = run.claim
         try:
-            while claim.alone and len(self._runs) > 1 and not self._stopping.wait(0.05):
+            while claim.alone and len(self._runs) > 1 and not run.stop.wait(0.05):
                 pass
             verdict = self._verdict(run)
-            if run.lost.is_set() or verdict is None:
+            if verdict is not None and self._finish(run, verdict):
+                log.info("judged", submission=claim.submission, status=verdict["status"])
+            else:
                 log.warning("run_abandoned", submission=claim.submission, attempt=claim.attempt)
-            elif self._finish(claim, verdict):
-                log.info("judged", submission=claim.submission, problem=claim.problem, status=verdict["status"])
         finally:
             with self._runs_changed:
                 self._runs.pop(claim.submission, None)
             self._ear.wake()
+
+    def _verdict(self, run: Run) -> dict[str, Json] | None:
+        """Judge it; None when it was stopped because its lease is lost or the worker ends."""
+        claim = run.claim
+        package = self.packages.get(claim.problem)
+        if package is None:
+            return system_error(claim.problem, claim.version, "system_error")
+        progress = Progress(self.queue, claim)
+
+        def on_event(event: dict[str, Any]) -> None:
+            if run.stop.is_set():
+                raise Stopped
+            if event["type"] == "start" and not self.queue.started(claim, event["total"]):
+                run.stop.set()
+                raise Stopped
+            if event["type"] == "case":
+                progress.add(event["case"])
+
+        try:
+            verdict = self.judge.judge(
+                package, claim.source, claim.seed, which="public" if claim.public_only else "all", on_event=on_event
+            )
+            return verdict.to_json()
+        except Stopped:
+            return None
+        except Exception:  # noqa: BLE001 - whatever broke, it is ours: the submission gets a verdict that says so
+            if run.stop.is_set():
+                return None
+            log.error("judge_failed", submission=claim.submission, problem=claim.problem, exc_info=True)
+            return system_error(claim.problem, claim.version, "system_error")
+        finally:
+            progress.close()
+
+    def _finish(self, run: Run, verdict: dict[str, Json]) -> bool:
+        """Write the verdict down, trying as long as the lease can be trusted: a database may be away for a
+        moment."""
+        while not run.stop.is_set():
+            try:
+                return self.queue.finish(run.claim, verdict)
+            except SQLAlchemyError:
+                log.error("verdict_not_written", submission=run.claim.submission, exc_info=True)
+                run.stop.wait(POLL_S)
+        return False
+
+    def _heartbeat(self) -> None:
+        while not self._stopped.wait(HEARTBEAT_S):
+            for run in list(self._runs.values()):
+                asked = time.monotonic()
+                try:
+                    if self.queue.heartbeat(run.claim):
+                        run.deadline = asked + LEASE_S - KILL_BEFORE_S
+                    else:
+                        run.stop.set()
+                except SQLAlchemyError:
+                    log.error("heartbeat_failed", submission=run.claim.submission, exc_info=True)
+
+    def _watchdog(self) -> None:
+        while not self._stopped.wait(0.25):
+            now = time.monotonic()
+            for run in list(self._runs.values()):
+                if now >= run.deadline and not run.stop.is_set():
+                    log.error("lease_not_renewed", submission=run.claim.submission)
+                    run.stop.set()
+
+    def _hand_back(self) -> None:
+        """End politely: a little time for what is nearly done, then the rest goes back to the queue."""
+        ends = time.monotonic() + GRACE_S
+        while self._runs and time.monotonic() < ends:
+            time.sleep(0.02)
+        for run in list(self._runs.values()):
+            run.stop.set()
+            try:
+                if self.queue.release(run.claim):
+                    log.info("handed_back", submission=run.claim.submission)
+            except SQLAlchemyError:
+                log.error("not_handed_back", submission=run.claim.submission, exc_info=True)
+        self._stopped.set()
+
+
+def main() -> None:
+    """Run one worker until it is told to end."""
+    settings = WorkerSettings()
+    packages = load_packages()
+    with Judge(children=settings.worker_slots) as judge:
+        store = Store(settings.url)
+        worker = Worker(store, judge, packages, slots=settings.worker_slots)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: worker.stop())
+        judge.start()
+        threading.Thread(target=_warm, args=(judge, packages), name="warm", daemon=True).start()
+        worker.run()
+        store.close()
+
+
+def _warm(judge: Judge, packages: dict[int, Package]) -> None:
+    """Prepare the problems while nobody waits for them; one that is broken says so when it is submitted
+    to."""
+    for package in packages.values():
+        try:
+            judge.warm(package)
+        except JudgeError:
+            log.error("not_warmed", problem=package.id, exc_info=True)
+
+
+if __name__ == "__main__":
+    main()

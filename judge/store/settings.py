@@ -16,9 +16,11 @@ class StoreSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="COURSE_", frozen=True)
 
-    data_dir: Path = Field(ROOT / "var", description="Folder of the database, the session key and the logs.")
+    data_dir: Path = Field(
+        default=ROOT / "var", description="Folder of the database, the session key and the logs."
+    )
     database_url: str = Field(
-        "",
+        default="",
         description="SQLAlchemy URL of the database. Empty: the SQLite file `course.db` in the data folder.",
     )
 

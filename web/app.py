@@ -1,0 +1,64 @@
+"""Makes the app out of its parts."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from flask import Flask
+from flask_wtf import CSRFProtect
+
+from judge.packages import load_packages
+from judge.store import Queue, Store
+from tools.steps import load_chapters
+from web import assets, course, display, errors, i18n, local, problems, script_texts, security, submissions
+from web.services import Services
+from web.settings import Settings
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The site over an existing database (`Store.migrate` has been called). `settings` default to the
+    environment's.
+
+    Raises PackageError for a broken problem package and FrontendMissing if nothing has been built.
+    """
+    settings = settings or Settings()
+    app = Flask(__name__)
+    app.config.update(
+        SECRET_KEY=settings.session_key(),
+        # Ports of one host share cookies: two sites on this machine must not overwrite each other's.
+        SESSION_COOKIE_NAME=f"course_{settings.port}",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Strict",
+        PERMANENT_SESSION_LIFETIME=timedelta(days=90),
+        WTF_CSRF_TIME_LIMIT=None,  # a draft may stay open for days; the token lives as long as its session
+        MAX_CONTENT_LENGTH=settings.max_body_kb * 1024,
+        MAX_FORM_MEMORY_SIZE=settings.max_body_kb * 1024,
+    )
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    store = Store(settings.url)
+    app.extensions["course"] = Services(
+        settings=settings,
+        store=store,
+        queue=Queue(store),
+        packages=load_packages(),
+        chapters=load_chapters(),
+    )
+    security.init_app(app)
+    i18n.init_app(app)
+    local.init_app(app)
+    CSRFProtect(app)
+    errors.init_app(app)
+    assets.init_app(app)
+    display.init_app(app)
+    script_texts.init_app(app)
+    for feature in (course, problems, submissions):
+        feature.init_app(app)
+    return app
+
+
+def from_environment() -> Flask:
+    """What gunicorn calls. The token must not reach the environment of anything that is started from here."""
+    app = create_app(Settings())
+    os.environ.pop("COURSE_TOKEN", None)
+    return app

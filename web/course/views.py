@@ -1,0 +1,66 @@
+"""The course page and the pages of its chapters."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from flask import Blueprint, abort, render_template
+
+from judge.store import reading
+from tools.steps import tree_files
+from web.course.tree import folder_tree
+from web.i18n import language
+from web.services import services, user
+from web.text import render
+
+blueprint = Blueprint("course", __name__, template_folder="templates")
+
+
+@blueprint.get("/")
+def index() -> str:
+    """All chapters by stage, each with its problems and what I solved of them."""
+    chapters = list(services().chapters.values())
+    stages = [(stage, list(group)) for stage, group in groupby(chapters, lambda c: c.stage[language()])]
+    known = {c.number for c in chapters}
+    rest = [p for p in services().packages.values() if p.chapter not in known]
+    return render_template(
+        "course/index.html",
+        stages=stages,
+        problems=_problems_by_chapter(),
+        rest=rest,
+        standing=_standing(),
+        sizes={c.number: len(tree_files(c.number)) for c in chapters},
+    )
+
+
+@blueprint.get("/chapters/<int:number>")
+def chapter(number: int) -> str:
+    """One chapter: its text as far as it is written, its tree, its problems."""
+    chapter = services().chapters.get(number)
+    if chapter is None:
+        abort(404)
+    path = chapter.text(language())
+    numbers = list(services().chapters)
+    here = numbers.index(number)
+    return render_template(
+        "course/chapter.html",
+        chapter=chapter,
+        text=render(path.read_text("utf-8")) if path.is_file() else None,
+        tree=folder_tree(chapter, tree_files(number)),
+        problems=_problems_by_chapter().get(number, []),
+        standing=_standing(),
+        before=services().chapters[numbers[here - 1]] if here else None,
+        after=services().chapters[numbers[here + 1]] if here + 1 < len(numbers) else None,
+    )
+
+
+def _problems_by_chapter() -> dict[int, list[object]]:
+    found: dict[int, list[object]] = {}
+    for package in services().packages.values():
+        found.setdefault(package.chapter, []).append(package)
+    return found
+
+
+def _standing() -> dict[int, bool]:
+    with services().store.read() as session:
+        return reading.standing(session, user())

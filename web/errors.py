@@ -1,0 +1,82 @@
+"""Pages for what goes wrong, in the site's look; the same as JSON for our own scripts."""
+
+from __future__ import annotations
+
+import structlog
+from flask import Flask, jsonify, render_template, request
+from flask_babel import gettext
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.wrappers import Response
+
+log = structlog.get_logger("web")
+
+
+def init_app(app: Flask) -> None:
+    app.register_error_handler(CSRFError, _csrf)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def wants_json() -> bool:
+    """True for requests of our own scripts."""
+    return request.accept_mimetypes.best == "application/json"
+
+
+def _texts(code: int) -> tuple[str, str]:
+    """Title and advice."""
+    texts = {
+        400: (
+            gettext("This request cannot be understood"),
+            gettext(
+                "A field is missing or has a value that does not exist. "
+                "Go back, reload the page and try again."
+            ),
+        ),
+        403: (
+            gettext("Not allowed"),
+            gettext(
+                "The request does not come from a page of this site. "
+                "Open the site by its start address, which the terminal that runs it shows."
+            ),
+        ),
+        404: (
+            gettext("There is no such page"),
+            gettext("The address is mistyped, or what it named does not exist (any more)."),
+        ),
+        405: (
+            gettext("Not allowed"),
+            gettext("This address cannot be used in this way. Start from the course page."),
+        ),
+        413: (
+            gettext("Too large"),
+            gettext("What was sent is larger than this site accepts. A submission has a few kilobytes."),
+        ),
+        500: (
+            gettext("Something broke on our side"),
+            gettext("The fault is ours and has been logged. What you submitted before is kept. Try again."),
+        ),
+    }
+    return texts.get(code, (gettext("This did not work"), gettext("Go back, reload the page and try again.")))
+
+
+def _http(error: HTTPException) -> tuple[str | Response, int]:
+    return _page(error.code or 500, *_texts(error.code or 500))
+
+
+def _csrf(error: CSRFError) -> tuple[str | Response, int]:
+    advice = gettext(
+        "The page was open for too long, or in another session. Reload it and send the form again."
+    )
+    return _page(400, gettext("This form is no longer valid"), advice)
+
+
+def _unexpected(error: Exception) -> tuple[str | Response, int]:
+    log.error("request_failed", path=request.path, method=request.method, exc_info=error)
+    return _page(500, *_texts(InternalServerError.code))
+
+
+def _page(code: int, title: str, advice: str) -> tuple[str | Response, int]:
+    if wants_json():
+        return jsonify(error=f"{title}. {advice}"), code
+    return render_template("errors/error.html", code=code, title=title, advice=advice), code

@@ -1,0 +1,42 @@
+// Bundles the islands and the style sheet: node build.mjs OUTDIR. Prints {source name: built name} as JSON.
+import { copyFileSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { basename, join } from "node:path";
+import { build } from "esbuild";
+
+const out = process.argv[2];
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+
+const common = {
+  bundle: true,
+  minify: true,
+  metafile: true,
+  outdir: out,
+  entryNames: "[name]-[hash]",
+  chunkNames: "chunk-[hash]",
+  target: ["es2022"],
+  logLevel: "warning",
+  absWorkingDir: import.meta.dirname,
+};
+const islands = await build({
+  ...common,
+  entryPoints: ["src/page.ts", "src/problem.ts"],
+  format: "esm",
+  splitting: true,
+});
+// The theme is set before the first paint, so it is a classic script of its own.
+const theme = await build({ ...common, entryPoints: ["src/theme.ts"], format: "iife" });
+const styles = await build({ ...common, entryPoints: ["src/app.css"] });
+
+const files = {};
+for (const { metafile } of [islands, theme, styles]) {
+  for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
+    if (entryPoint) files[basename(entryPoint).replace(/\.ts$/, ".js")] = basename(path);
+  }
+}
+const icon = join(import.meta.dirname, "src/icon.svg");
+const hash = createHash("sha256").update(readFileSync(icon)).digest("hex").slice(0, 8);
+files["icon.svg"] = `icon-${hash}.svg`;
+copyFileSync(icon, join(out, files["icon.svg"]));
+process.stdout.write(JSON.stringify(files));

@@ -1,0 +1,8 @@
+// What any piece of page needs that came from the server: local times and pictures.
+import { drawPictures } from "./picture/draw";
+import { localTimes } from "./times";
+
+export function enliven(root: ParentNode): void {
+  localTimes(root);
+  drawPictures(root);
+}

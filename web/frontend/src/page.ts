@@ -1,0 +1,6 @@
+// What every page has: local times, pictures, and a live view if a submission on it is still being judged.
+import { enliven } from "./enliven";
+import { follow } from "./live";
+
+enliven(document);
+for (const holder of document.querySelectorAll<HTMLElement>("[data-result]")) follow(holder, enliven);

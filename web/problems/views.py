@@ -1,0 +1,83 @@
+"""The problem page: statement, editor, results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, abort, render_template, request
+
+from judge.core.source import SourceError, decode_source
+from judge.packages import Package
+from judge.store import reading
+from web.i18n import language
+from web.services import package_or_404, services, user
+from web.text import render
+from web.verdicts import present
+
+blueprint = Blueprint("problems", __name__, url_prefix="/problems", template_folder="templates")
+
+
+@blueprint.get("")
+def index() -> str:
+    """All problems, and what I solved."""
+    with services().store.read() as session:
+        standing = reading.standing(session, user())
+    return render_template(
+        "problems/index.html", packages=list(services().packages.values()), standing=standing
+    )
+
+
+@blueprint.get("/<int:problem>")
+def show(problem: int) -> str:
+    """The page of one problem; with `?from=ID`, the editor opens with the text of that submission."""
+    package = package_or_404(problem)
+    return problem_page(package, editor_text=_text_of_submission(package) or package.starter)
+
+
+def problem_page(package: Package, *, editor_text: str, error: str | None = None) -> str:
+    """The rendered page. `error` is shown above the editor: why a text was not taken."""
+    with services().store.read() as session:
+        history = reading.history(session, user(), package.id)
+        latest = reading.find(session, user(), history[0].id) if history else None
+    return render_template(
+        "problems/show.html",
+        package=package,
+        statement=render(package.statement(language())),
+        cases=[_case(package, case) for case in package.public],
+        editor_text=editor_text,
+        error=error,
+        history=history,
+        latest=present(latest, package) if latest else None,
+    )
+
+
+def _case(package: Package, case: Any) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "inputs": case.inputs,
+        "expected": case.expected,
+        "note": (case.note or {}).get(language(), ""),
+        "picture": package.picture,
+    }
+
+
+def _text_of_submission(package: Package) -> str | None:
+    wanted = request.args.get("from")
+    if wanted is None:
+        return None
+    if not wanted.isdecimal() or len(wanted) > 18:
+        abort(404)
+    with services().store.read() as session:
+        found = reading.find(session, user(), int(wanted))
+    if found is None or found.problem != package.id:
+        abort(404)
+    return shown_source(found.source)
+
+
+def shown_source(source: bytes) -> str:
+    """A submission's text for reading: as the judge reads it if it can, else with marks for what is no
+    text."""
+    try:
+        return decode_source(source, max_bytes=len(source))
+    except SourceError:
+        return source.decode("utf-8", "replace").replace("\0", "\N{SYMBOL FOR NULL}")

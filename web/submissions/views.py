@@ -1,0 +1,142 @@
+"""Sending a submission, its page, its state for those who watch, and the list of mine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, abort, jsonify, redirect, render_template, request, url_for
+from flask_babel import gettext
+from markupsafe import Markup
+from werkzeug.wrappers import Response as AnyResponse
+
+from judge.core.wording import say
+from judge.store import reading
+from judge.store.reading import Details
+from web.errors import wants_json
+from web.i18n import language
+from web.problems.views import problem_page, shown_source
+from web.services import package_or_404, services, user
+from web.submissions.fields import raw_fields
+from web.submissions.stream import Streams, TooManyStreams, state, watch
+from web.text import code
+from web.verdicts import Result, present
+
+blueprint = Blueprint("submissions", __name__, template_folder="templates")
+streams = Streams()
+
+
+@blueprint.post("/problems/<int:problem>/submissions")
+def create(problem: int) -> AnyResponse | tuple[str | Response, int]:
+    """Take a submission: field `source` (text) or `file`, and `public_only` for a run over the public
+    cases. What is no program at all is taken too, and gets a verdict that says why; only what is too long
+    is refused here."""
+    package = package_or_404(problem)
+    fields = raw_fields(request)
+    source = fields.get("file") or fields.get("source")
+    if source is None:
+        return _refuse(
+            package, "", gettext("The form has no program in it: the field “source” is missing."), 400
+        )
+    limit = package.limits.source_kb * 1024
+    if len(source) > limit:
+        params = {"size": len(source), "limit": limit}
+        return _refuse(
+            package,
+            shown_source(source),
+            say({"code": "source_too_large", "params": params}, language()),
+            413,
+        )
+    number = services().queue.submit(
+        user=user(),
+        problem=package.id,
+        version=package.version,
+        source=source,
+        public_only=fields.get("public_only") == b"1",
+    )
+    services().ring()
+    if wants_json():
+        return jsonify(id=number, fragment=url_for(".fragment", submission=number)), 201
+    return redirect(url_for(".show", submission=number), 303)
+
+
+def _refuse(package: Any, text: str, error: str, code: int) -> tuple[str | Response, int]:
+    if wants_json():
+        return jsonify(error=error), code
+    return problem_page(package, editor_text=text or package.starter, error=error), code
+
+
+@blueprint.get("/submissions")
+def index() -> str:
+    """All my submissions, newest first."""
+    with services().store.read() as session:
+        mine = reading.history(session, user(), limit=200)
+    return render_template("submissions/index.html", history=mine, packages=services().packages)
+
+
+@blueprint.get("/problems/<int:problem>/submissions")
+def history(problem: int) -> str:
+    """My submissions to one problem, as a part of its page."""
+    package = package_or_404(problem)
+    with services().store.read() as session:
+        mine = reading.history(session, user(), package.id)
+    return render_template("submissions/_history.html", history=mine)
+
+
+@blueprint.get("/submissions/<int:submission>")
+def show(submission: int) -> str:
+    """One submission: verdict and text."""
+    found, result = _found(submission)
+    return render_template(
+        "submissions/show.html",
+        result=result,
+        package=services().packages.get(found.problem),
+        source_lines=[Markup(line) for line in code(shown_source(found.source)).rstrip("\n").split("\n")],
+    )
+
+
+@blueprint.get("/submissions/<int:submission>/fragment")
+def fragment(submission: int) -> str:
+    """The result alone, to be put into a page that is open."""
+    _, result = _found(submission)
+    return render_template("submissions/_result.html", result=result)
+
+
+@blueprint.get("/submissions/<int:submission>/state")
+def poll(submission: int) -> Response:
+    """The state as JSON, for scripts whose stream cannot be opened. `after`: the last case that they know."""
+    found, _ = _found(submission)
+    return jsonify(state(services().store, found, _after(request.args.get("after", "")), language()))
+
+
+@blueprint.get("/submissions/<int:submission>/events")
+def events(submission: int) -> AnyResponse:
+    """The same as a stream of events that ends with the verdict."""
+    _found(submission)
+    after = _after(request.headers.get("Last-Event-ID", ""))
+    live = watch(services().store, user(), submission, after, language())
+    try:
+        body = streams.open(user(), services().settings.streams, live)
+    except TooManyStreams:
+        abort(429)
+    return Response(
+        body, mimetype="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+
+
+def _found(submission: int) -> tuple[Details, Result]:
+    """My submission of that number; aborts with 404 if there is none or it is another's."""
+    if submission >= 2**63:
+        abort(404)
+    with services().store.read() as session:
+        found = reading.find(session, user(), submission)
+    if found is None:
+        abort(404)
+    return found, present(found, services().packages.get(found.problem))
+
+
+def _after(text: str) -> tuple[int, int]:
+    """(attempt, case) of an event's id; (0, 0) for anything else."""
+    attempt, _, case = text.partition(".")
+    if attempt.isdecimal() and case.isdecimal() and len(text) < 20:
+        return int(attempt), int(case)
+    return 0, 0

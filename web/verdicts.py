@@ -1,0 +1,159 @@
+"""A submission and its verdict in the reader's language, ready for a template or for our own scripts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask_babel import gettext
+
+from judge.core.status import Status
+from judge.core.verdict import Json
+from judge.core.wording import say, say_diagnosis, say_status
+from judge.packages import Package, PublicCase
+from judge.store.reading import Details
+from web.course.sections import section_link
+from web.i18n import language
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """One case of a verdict. Inputs, answer and output are there for public cases only."""
+
+    label: str
+    status: Status
+    status_text: str
+    time_ms: int
+    message: str
+    hidden: bool
+    case: PublicCase | None = None
+    got: Json = None
+    mismatches: list[str] = field(default_factory=list)
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One statement about why, and where the chapter explains it."""
+
+    kind: str
+    text: str
+    section: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """The smallest failing case that may be shown whole."""
+
+    inputs: Json
+    expected: Json
+    got: Json
+    message: str
+    mismatches: list[str]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A submission as a page shows it; the fields after `live` are those of a verdict."""
+
+    id: int
+    problem: int
+    status: Status
+    status_text: str
+    public_only: bool
+    created_at: float
+    live: bool
+    ahead: int = 0
+    passed: int = 0
+    total: int = 0
+    time_ms: int = 0
+    tier: str = ""
+    kernels: str = ""
+    version: str = ""
+    message: str = ""
+    cases: list[CaseView] = field(default_factory=list)
+    hidden_messages: list[tuple[str, int]] = field(default_factory=list)
+    diagnosis: list[Diagnosis] = field(default_factory=list)
+    counterexample: Counterexample | None = None
+    picture: str | None = None
+
+
+def present(found: Details, package: Package | None) -> Result:
+    """The result of a submission. `package` may be None if its problem is gone: then without the cases'
+    inputs."""
+    lang = language()
+    base: dict[str, Any] = {
+        "id": found.id,
+        "problem": found.problem,
+        "status": found.status,
+        "status_text": say_status(found.status, lang),
+        "public_only": found.public_only,
+        "created_at": found.created_at,
+        "live": not found.status.is_final,
+        "ahead": found.ahead,
+        "total": found.total or 0,
+    }
+    verdict = found.verdict
+    if verdict is None:
+        return Result(**base)
+    public = {c.name: c for c in package.public} if package else {}
+    cases = [case_view(c, public, i) for i, c in enumerate(verdict["cases"], 1)]
+    hidden = Counter(c.message for c in cases if c.hidden and c.message)
+    base |= {"total": verdict["total"]}
+    return Result(
+        **base,
+        passed=verdict["passed"],
+        time_ms=verdict["time_ms"],
+        tier=verdict["tier"],
+        kernels=verdict["kernels"],
+        version=verdict["version"],
+        message=_said(verdict["message"]),
+        cases=cases,
+        hidden_messages=hidden.most_common(),
+        diagnosis=[_diagnosis(d) for d in verdict["diagnosis"]],
+        counterexample=_counterexample(verdict["counterexample"]),
+        picture=package.picture if package else None,
+    )
+
+
+def case_view(case: dict[str, Json], public: dict[str, PublicCase], number: int) -> CaseView:
+    """A case as it stands in a verdict or comes while one is made."""
+    hidden = case["group"] == "hidden"
+    name = case["name"].removeprefix("public/")
+    status = Status(case["status"])
+    mismatches = [say(m, language()) for m in case.get("mismatches") or []]
+    return CaseView(
+        label=gettext("hidden case %(n)s", n=number) if hidden else name,
+        status=status,
+        status_text=say_status(status, language()),
+        time_ms=case["time_ms"],
+        message="" if mismatches else _said(case["message"], hidden=hidden),
+        hidden=hidden,
+        case=None if hidden else public.get(name),
+        got=case.get("got"),
+        mismatches=mismatches,
+        output=case.get("output") or "",
+    )
+
+
+def _said(message: dict[str, Json] | None, *, hidden: bool = False) -> str:
+    return say(message, language(), hidden=hidden) if message else ""
+
+
+def _diagnosis(entry: dict[str, Json]) -> Diagnosis:
+    section = section_link(entry["section"]) if entry.get("section") else None
+    return Diagnosis(entry["kind"], say_diagnosis(entry, language()), section)
+
+
+def _counterexample(data: dict[str, Json] | None) -> Counterexample | None:
+    if data is None:
+        return None
+    mismatches = [say(m, language()) for m in data["mismatches"] or []]
+    return Counterexample(
+        inputs=data["inputs"],
+        expected=data["expected"],
+        got=data["got"],
+        message="" if mismatches else _said(data["message"]),
+        mismatches=mismatches,
+    )

@@ -1,0 +1,253 @@
+"""The gate for problem packages: what `tools/problems.py verify` demands of each. Every check yields complaints; a package
+without any is fit to be shown."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.core.status import Status
+from judge.core.values import to_display
+from judge.core.verdict import Verdict
+from judge.exam import Exam
+from judge.judge import Judge, load_frame, scene_of
+from judge.packages import LANGS, Package
+from judge.sandbox.client import ChildLimits, Ending, Zygote
+from tools import steps
+from tools.problem_attacks import attacks
+
+PART_OF_LIMITS = 5  # the reference may use a fifth
+CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+
+@dataclass
+class Report:
+    """What verifying one package found. `slowest_ms` is the reference's longest total CPU time."""
+
+    package: Package
+    complaints: list[str] = field(default_factory=list)
+    cases: int = 0
+    wrong: int = 0
+    refused_by_fixed: int = 0
+    diagnosed: int = 0
+    attacks: int = 0
+    slowest_ms: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return not self.complaints
+
+
+def verify(judge: Judge, package: Package, seeds: int) -> Report:
+    """All checks of one package. `seeds`: how many sittings the reference and each wrong solution get."""
+    report = Report(package)
+    start = time.monotonic()
+    for check in (statements, sections, targets, public_answers, forged_answers):
+        report.complaints += check(package)
+    judge.warm(package)
+    stream = random.Random(f"{package.id} {package.version}")
+    draws = [stream.randbytes(16) for _ in range(seeds)]
+    report.complaints += list(_reference(judge, package, draws, report))
+    report.complaints += list(_wrong(judge, package, draws, report))
+    for name, program in attacks(package):
+        report.attacks += 1
+        verdict = judge.judge(package, program.encode(), draws[0], which="fixed")
+        if verdict.status is Status.ACCEPTED:
+            report.complaints.append(f"accepted without solving it: {name}")
+    report.seconds = time.monotonic() - start
+    return report
+
+
+def statements(package: Package) -> list[str]:
+    """Both statements name the same things: every `code span` of one stands in the other."""
+    spans = {lang: set(CODE_SPAN.findall(package.statement(lang))) for lang in LANGS}
+    complaints = [
+        f"statement.{one}.md has `{span}`, statement.{other}.md has not"
+        for one, other in (("zh", "en"), ("en", "zh"))
+        for span in sorted(spans[one] - spans[other])
+    ]
+    if package.info.signature not in package.statement("en"):
+        complaints.append(f"the statements do not give the signature {package.info.signature}")
+    for lang in LANGS:
+        if not re.search(r"\{\{case ", package.text(f"statement.{lang}.md")):
+            complaints.append(f"statement.{lang}.md shows no public case ({{{{case NAME}}}})")
+    return complaints
+
+
+def sections(package: Package) -> list[str]:
+    """Diagnoses point to sections that the chapter has."""
+    chapters = steps.load_chapters()
+    complaints = []
+    for wrong in package.wrong.values():
+        chapter, _, anchor = wrong.section.partition("#")
+        number = int(chapter.removeprefix("ch"))
+        if number not in chapters or anchor not in chapters[number].sections:
+            complaints.append(f"wrong/wrong.toml: {wrong.name} points to {wrong.section}, which is no section")
+    if package.chapter in chapters and package.id not in chapters[package.chapter].problems:
+        complaints.append(f"steps/ch{package.chapter:02}/chapter.toml does not list problem {package.id}")
+    return complaints
+
+
+def targets(package: Package) -> list[str]:
+    """A graft's target is looked up where it stands: no module of the tree imports it by value."""
+    if package.kind != "graft" or package.target is None:
+        return []
+    path, _, symbol = package.target.partition(":")
+    if "." in symbol:
+        return []  # a method is reached through its class
+    module = path.removesuffix(".py").replace("/", ".")
+    complaints = []
+    for name in steps.tree_files(package.chapter):
+        tree = ast.parse((steps.ROOT / name).read_bytes())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == module:
+                complaints += [f"{name}:{node.lineno} imports {symbol} by value" for a in node.names if a.name == symbol]
+    return complaints
+
+
+def run_reference(package: Package, exam: Exam) -> list[bytes]:
+    """The reference's replies for an exam's seed-independent cases, from a child of its own."""
+    limits = package.limits
+    zygote = Zygote("reference")
+    try:
+        stage = zygote.stage(scene_of(package, stubbed=False))
+        child = stage.spawn(ChildLimits(limits.case_ms * 4, limits.total_ms * 4, limits.memory_mb, 64, 4096), 900)
+        try:
+            child.exchange(load_frame(package, package.solution), 5000)
+            replies = []
+            for case, frame in zip(exam.cases, exam.frames, strict=True):
+                answer = child.exchange(frame)
+                if isinstance(answer, Ending):
+                    raise RuntimeError(f"the reference fails on case {case.name}: {answer.message}")
+                replies.append(answer.data)
+            return replies
+        finally:
+            child.close()
+            stage.close()
+    finally:
+        zygote.close()
+
+
+def freeze(package: Package) -> str:
+    """The text of public.json: the public cases of cases.py with the reference's answers."""
+    exam = Exam(package)
+    from judge.core.case import PUBLIC, Case
+    from judge.exam import case_frame
+
+    exam.cases = [Case(n, PUBLIC, i) for n, i in exam.module.public().items()]
+    exam.frames = [case_frame(c) for c in exam.cases]
+    exam.learn_answers(run_reference(package, exam))
+    notes: Mapping[str, Any] = getattr(exam.module, "NOTES", {})
+    items = [
+        {
+            "name": case.name,
+            "note": notes.get(case.name),
+            "inputs": {k: to_display(v) for k, v in case.inputs.items()},
+            "expected": {k: to_display(v) for k, v in answer.items()},
+        }
+        for case, answer in zip(exam.cases, exam.answers, strict=True)
+    ]
+    return json.dumps(items, ensure_ascii=False, indent=1) + "\n"
+
+
+def public_answers(package: Package) -> list[str]:
+    """public.json is what cases.py and the reference give today."""
+    if freeze(package) != package.text("public.json"):
+        return ["public.json is out of date: run `python tools/problems.py freeze` and look at the change"]
+    return []
+
+
+def forged_answers(package: Package) -> list[str]:
+    """Outputs that only look like the reference's are refused by the fixed cases."""
+    exam = Exam(package)
+    exam.learn_answers(run_reference(package, exam))
+    forgeries = {
+        "zeros": [_map(a, lambda t: t * 0) for a in exam.answers],
+        "mean": [_map(a, _mean) for a in exam.answers],
+        "another case's answer": [*exam.answers[1:], exam.answers[0]],
+        "inputs": [dict.fromkeys(a, next(iter(c.inputs.values()))) for a, c in zip(exam.answers, exam.cases, strict=True)],
+        "the answer twice": [_map(a, _twice) for a in exam.answers],
+    }
+    complaints = []
+    for name, outputs in forgeries.items():
+        hidden = [i for i, c in enumerate(exam.cases) if c.group == "hidden"]
+        if not any(exam.mismatches(exam.cases[i].inputs, outputs[i], exam.answers[i]) for i in hidden):
+            complaints.append(f"forged outputs pass all fixed cases: {name}")
+    return complaints
+
+
+def _map(outputs: Mapping[str, Any], change: Any) -> dict[str, Any]:
+    import torch
+
+    return {k: change(v) if isinstance(v, torch.Tensor) else v for k, v in outputs.items()}
+
+
+def _mean(tensor: Any) -> Any:
+    return (tensor * 0 + tensor.double().mean().nan_to_num()).to(tensor.dtype)
+
+
+def _twice(tensor: Any) -> Any:
+    import torch
+
+    return torch.cat([tensor.reshape(-1), tensor.reshape(-1)])
+
+
+def _reference(judge: Judge, package: Package, draws: list[bytes], report: Report) -> Iterator[str]:
+    for seed in draws:
+        verdict = judge.judge(package, package.solution.encode(), seed)
+        report.cases = max(report.cases, verdict.total)
+        report.slowest_ms = max(report.slowest_ms, verdict.time_ms)
+        if verdict.status is not Status.ACCEPTED:
+            yield f"the reference gets {verdict.status} with seed {seed.hex()}: {_first_message(verdict)}"
+            return
+        slow = max(c.time_ms for c in verdict.cases)
+        if slow * PART_OF_LIMITS > package.limits.case_ms:
+            yield f"the reference takes {slow} ms for a case; over a fifth of {package.limits.case_ms} ms"
+            return
+        if verdict.time_ms * PART_OF_LIMITS > package.limits.total_ms:
+            yield f"the reference takes {verdict.time_ms} ms in all; over a fifth of {package.limits.total_ms} ms"
+            return
+
+
+def _wrong(judge: Judge, package: Package, draws: list[bytes], report: Report) -> Iterator[str]:
+    """Each wrong solution is refused by the fixed cases alone, and is named as itself and as nothing else."""
+    for wrong in package.wrong.values():
+        report.wrong += 1
+        alone = judge.judge(package, wrong.source.encode(), draws[0], which="fixed")
+        if any(c.group == "hidden" and c.status is not Status.ACCEPTED for c in alone.cases):
+            report.refused_by_fixed += 1
+        else:
+            yield f"wrong/{wrong.name}.py passes all fixed hidden cases"
+        complaints = {_misdiagnosis(alone, wrong.name, wrong.verdict)}
+        for seed in draws:
+            complaints.add(_misdiagnosis(judge.judge(package, wrong.source.encode(), seed), wrong.name, wrong.verdict))
+        complaints.discard(None)
+        if complaints:
+            yield f"wrong/{wrong.name}.py: {'; '.join(sorted(c for c in complaints if c))}"
+        else:
+            report.diagnosed += 1
+
+
+def _misdiagnosis(verdict: Verdict, name: str, status: str) -> str | None:
+    if verdict.status != status:
+        return f"gets {verdict.status}, its verdict should be {status} ({_first_message(verdict)})"
+    if status == Status.TIME_LIMIT:
+        return None
+    named = [(e["kind"], *e["names"]) for e in verdict.diagnosis]
+    if named != [("mistake", name)]:
+        return f"is diagnosed as {named}"
+    return None
+
+
+def _first_message(verdict: Verdict) -> str:
+    from judge.core.wording import say
+
+    messages = [verdict.message, *(c.message for c in verdict.cases)]
+    return next((say(m, "en") for m in messages if m is not None), "no message")

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Problem packages: list, look at, freeze, verify, begin a new one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "fakes"))
+
+from judge.packages import PROBLEMS, Package, PackageError, load_package, load_packages
+
+SEEDS = 20
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Problem packages (see CONTRIBUTING.md for the format)."""
+
+
+def find(which: str) -> Package:
+    """The package with this id, or in this folder. Raises click.UsageError."""
+    try:
+        if which.isdigit():
+            packages = load_packages()
+            if int(which) not in packages:
+                raise click.UsageError(f"there is no problem {which}; `python tools/problems.py list` shows all")
+            return packages[int(which)]
+        return load_package(Path(which))
+    except PackageError as error:
+        raise click.UsageError(str(error)) from None
+
+
+@main.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@click.option("--lang", type=click.Choice(["zh", "en"]), default="en", show_default=True)
+def list_(as_json: bool, lang: str) -> None:
+    """All problems, by id."""
+    packages = load_packages().values()
+    if as_json:
+        rows = [
+            {
+                "id": p.id,
+                "slug": p.slug,
+                "chapter": p.chapter,
+                "title": {"zh": p.title["zh"], "en": p.title["en"]},
+                "difficulty": p.difficulty,
+                "kind": p.kind,
+                "runs": p.info.runs,
+                "wrong": len(p.wrong),
+                "version": p.version,
+            }
+            for p in packages
+        ]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    for p in packages:
+        click.echo(f"{p.id:>4}  ch{p.chapter:02}  {p.difficulty:<6}  {p.kind:<8}  {p.title[lang]}")
+
+
+@main.command()
+@click.argument("which", metavar="ID|FOLDER")
+@click.option("--lang", type=click.Choice(["zh", "en"]), default="en", show_default=True)
+def show(which: str, lang: str) -> None:
+    """The statement of a problem, and the mistakes it knows."""
+    package = find(which)
+    click.echo(package.statement(lang))
+    for wrong in package.wrong.values():
+        click.echo(f"- {wrong.name} ({wrong.verdict}, {wrong.section}): {wrong.diagnosis[lang]}")
+
+
+@main.command()
+@click.argument("which", nargs=-1, metavar="[ID|FOLDER]...")
+def freeze(which: tuple[str, ...]) -> None:
+    """Write public.json from cases.py and the reference."""
+    from tools import problem_checks
+
+    for package in [find(w) for w in which] or list(load_packages().values()):
+        text = problem_checks.freeze(package)
+        (package.folder / "public.json").write_text(text, encoding="utf-8")
+        click.echo(f"{package.folder.name}/public.json: {len(json.loads(text))} cases")
+
+
+@main.command()
+@click.argument("which", nargs=-1, metavar="[ID|FOLDER]...")
+@click.option("--seeds", default=SEEDS, show_default=True, help="Sittings for each program.")
+@click.option("--jobs", default=2, show_default=True, help="Problems at a time.")
+def verify(which: tuple[str, ...], seeds: int, jobs: int) -> None:
+    """Prove packages: the reference passes, every wrong solution is refused and named, nothing else gets in."""
+    from judge.judge import Judge, JudgeError
+    from tools import problem_checks
+
+    packages = [find(w) for w in which] or list(load_packages().values())
+    with Judge(children=jobs) as judge:
+
+        def one(package: Package) -> problem_checks.Report:
+            try:
+                return problem_checks.verify(judge, package, seeds)
+            except (JudgeError, PackageError, RuntimeError) as error:
+                return problem_checks.Report(package, [f"{type(error).__name__}: {error}"])
+
+        with ThreadPoolExecutor(jobs) as pool:
+            reports = []
+            for report in pool.map(one, packages):
+                reports.append(report)
+                mark = "ok  " if report.ok else "FAIL"
+                click.echo(
+                    f"{mark} {report.package.id} {report.package.slug}: {report.cases} cases, {report.wrong} wrong "
+                    f"solutions, {report.refused_by_fixed} refused by fixed cases, {report.diagnosed} named, "
+                    f"{report.attacks} attacks, reference {report.slowest_ms} ms, {report.seconds:.1f} s"
+                )
+                for complaint in report.complaints:
+                    click.echo(f"     {complaint}")
+    wrong = sum(r.wrong for r in reports)
+    click.echo(
+        f"{len(reports)} problems, {wrong} wrong solutions: {sum(r.refused_by_fixed for r in reports)} refused by fixed "
+        f"cases, {sum(r.diagnosed for r in reports)} named as themselves; slowest reference "
+        f"{max((r.slowest_ms for r in reports), default=0)} ms"
+    )
+    if not all(r.ok for r in reports):
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("number", type=int)
+@click.argument("slug")
+@click.option("--kind", type=click.Choice(["function", "graft", "file"]), default="function", show_default=True)
+def new(number: int, slug: str, kind: str) -> None:
+    """Begin a package: problems/NUMBER_SLUG with every file it needs."""
+    from tools.problem_scaffold import write
+
+    folder = PROBLEMS / f"{number}_{slug}"
+    if folder.exists():
+        raise click.UsageError(f"{folder} exists already")
+    write(folder, number, slug, kind)
+    click.echo(f"{folder}: fill in the files, then `python tools/problems.py freeze {folder}` and `verify {folder}`")
+
+
+if __name__ == "__main__":
+    main()

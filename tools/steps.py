@@ -14,7 +14,20 @@ if __package__ in (None, ""):  # run as a script: its own folder is on the path,
 import click
 
 from tools.steps_build import build, stub_source
-from tools.steps_manifest import Chapter, StepError, get_chapter, load_chapters, tree_files
+from tools.steps_check import Outcome, check, derive
+from tools.steps_manifest import (
+    LANGUAGES,
+    ROOT,
+    Chapter,
+    StepError,
+    chapters_of,
+    get_chapter,
+    load_chapters,
+    tree_files,
+)
+from tools.steps_show import render_diff, render_list, render_tree
+
+CHECK_MODEL = "thin"
 
 __all__ = ["Chapter", "StepError", "build", "get_chapter", "load_chapters", "stub_source", "tree_files"]
 
@@ -22,6 +35,34 @@ __all__ = ["Chapter", "StepError", "build", "get_chapter", "load_chapters", "stu
 @click.group(help="The chapters of the course and their trees.", context_settings={"max_content_width": 100})
 def main() -> None:
     return
+
+
+_language = click.option(
+    "--lang", type=click.Choice(LANGUAGES), default="zh", show_default=True, help="Language of the output."
+)
+
+
+@main.command("list")
+@_language
+def list_command(lang: str) -> None:
+    """Print the chapters: number, title, files in the tree, files new in it."""
+    click.echo(render_list(lang))
+
+
+@main.command("tree")
+@click.argument("number", type=int)
+@_language
+def tree_command(number: int, lang: str) -> None:
+    """Print chapter NUMBER's tree."""
+    click.echo(render_tree(number, lang))
+
+
+@main.command("diff")
+@click.argument("number", type=int)
+@_language
+def diff_command(number: int, lang: str) -> None:
+    """Print what chapter NUMBER does to the tree before it."""
+    click.echo(render_diff(number, lang))
 
 
 @main.command("build")
@@ -42,6 +83,46 @@ def build_command(number: int, dest: Path, replacements: tuple[str, ...], stubs:
             raise StepError(f"--with {item!r}: {file} cannot be read: {error}") from error
     build(number, dest, replace=replace, stub=stubs)
     click.echo(f"{len(tree_files(number))} files in {dest}")
+
+
+@main.command("derive")
+@click.argument("numbers", type=int, nargs=-1)
+def derive_command(numbers: tuple[int, ...]) -> None:
+    """Propose `early` for chapters NUMBERS (all, if none is given), and show where it differs from the
+    manifest.
+    """
+    for number in numbers or chapters_of(ROOT):
+        chapter = get_chapter(number)
+        wanted = derive(number, _check_model)
+        for path in wanted:
+            note = "" if path in chapter.early else "  (not in chapter.toml)"
+            click.echo(f"chapter {number}: early {path}{note}")
+        for path in chapter.early:
+            if path not in wanted:
+                click.echo(f"chapter {number}: early {path} is in chapter.toml, but nothing needs it")
+        if not wanted and not chapter.early:
+            click.echo(f"chapter {number}: nothing early")
+
+
+@main.command("check")
+@click.argument("numbers", type=int, nargs=-1)
+@click.option("-v", "--verbose", is_flag=True, help="Show the output of what passed, too.")
+def check_command(numbers: tuple[int, ...], verbose: bool) -> None:
+    """Build the trees of chapters NUMBERS (all, if none is given), and run their mains and tests on them."""
+
+    def report(outcome: Outcome) -> None:
+        click.echo(f"{'ok  ' if outcome.passed else 'FAIL'}  {outcome.what}")
+        if outcome.detail and (verbose or not outcome.passed):
+            click.echo("\n".join(f"        {line}" for line in outcome.detail.splitlines()))
+
+    if not check(numbers or None, _check_model, report):
+        sys.exit(1)
+
+
+def _check_model() -> Path:
+    from tools.models import cached
+
+    return cached(CHECK_MODEL)
 
 
 def run() -> None:

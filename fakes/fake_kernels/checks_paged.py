@@ -14,7 +14,7 @@ import torch
 
 from fake_kernels import mistakes_paged as m
 from fake_kernels.findings import Finding, Mistake
-from fake_kernels.outcomes import GARBAGE, UNMEASURED, Outcome, Path
+from fake_kernels.outcomes import GARBAGE, UNMEASURED, Outcome, Path, raises
 from fake_kernels.paged import as_read, device_lengths, host_lengths
 
 
@@ -24,6 +24,8 @@ class PagedMetadata:
 
     kv_indptr int32 [B+1] counts pages; indices int32 [>= kv_indptr[-1]] are page numbers; last_page_len
     int32 [B]; seq_lens [B] or None; qo_indptr int32 [B+1] counts tokens, None for decode.
+    copied: whether indices and last_page_len are copied into int32 buffers of the caller's (CUDA graphs),
+    which makes their type and stride no matter.
     """
 
     kv_indptr: torch.Tensor
@@ -32,6 +34,7 @@ class PagedMetadata:
     page_size: int
     seq_lens: torch.Tensor | None = None
     qo_indptr: torch.Tensor | None = None
+    copied: bool = False
     indptr_name: str = "indptr"
     indices_name: str = "indices"
     last_name: str = "last_page_len"
@@ -45,12 +48,32 @@ class PagedMetadata:
         return len(self.last_page_len)
 
     def named(self) -> Iterator[tuple[str, torch.Tensor, Mistake, Mistake]]:
-        """Each int32 array: name, tensor, the mistake of its type and of its stride."""
+        """Each array that is read as int32 where it lies: name, tensor, the mistakes of type and stride."""
         if self.qo_indptr is not None:
             yield self.qo_name, self.qo_indptr, m.QO_INDPTR_NOT_INT32, m.NOT_CONTIGUOUS
         yield self.indptr_name, self.kv_indptr, m.KV_INDPTR_NOT_INT32, m.NOT_CONTIGUOUS
+        if self.copied:
+            return
         yield self.indices_name, self.indices, m.INDICES_NOT_INT32, m.INDICES_NOT_CONTIGUOUS
         yield self.last_name, self.last_page_len, m.LAST_PAGE_LEN_NOT_INT32, m.NOT_CONTIGUOUS
+
+
+def check_vectors(meta: PagedMetadata) -> Iterator[Finding]:
+    """Whether the arrays are one-dimensional tensors at all; the other checks rely on it."""
+    given = [
+        (meta.indptr_name, meta.kv_indptr),
+        (meta.indices_name, meta.indices),
+        (meta.last_name, meta.last_page_len),
+    ]
+    if meta.qo_indptr is not None:
+        given.insert(0, (meta.qo_name, meta.qo_indptr))
+    for name, tensor in given:
+        if not isinstance(tensor, torch.Tensor):
+            kind = type(tensor).__name__
+            message = f"'{kind}' object has no attribute 'to'"
+            yield Finding(m.NOT_A_TENSOR, name, {"type": kind}, raises(AttributeError, message))
+        elif tensor.ndim != 1:
+            yield Finding(m.NOT_A_VECTOR, name, {"shape": list(tensor.shape)})
 
 
 def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
@@ -84,9 +107,14 @@ def check_heads(num_qo_heads: int, num_kv_heads: int, path: Path) -> Iterator[Fi
 
 def check_pages(indices: torch.Tensor, used: int, num_pages: int, name: str) -> Iterator[Finding]:
     """Whether the page numbers that will be read (`indices[:used]`) exist in a pool of `num_pages`."""
-    outside = (indices[:used] >= num_pages).nonzero()
-    if outside.numel():
-        position = int(outside[0])
+    read = indices[:used]
+    if read.numel() == 0:
+        return
+    if int(read.min()) < 0:
+        position = int((read < 0).nonzero()[0])
+        yield Finding(m.PAGE_NEGATIVE, name, {"position": position, "value": int(read[position])})
+    if int(read.max()) >= num_pages:
+        position = int((read >= num_pages).nonzero()[0])
         yield Finding(
             m.PAGE_OUT_OF_RANGE,
             name,
@@ -109,9 +137,6 @@ def first_decrease(entries: list[int]) -> dict[str, int] | None:
 
 def _check_arrays(meta: PagedMetadata) -> Iterator[Finding]:
     for name, tensor, wrong_type, wrong_stride in meta.named():
-        if tensor.ndim != 1:
-            yield Finding(m.NOT_A_VECTOR, name, {"shape": list(tensor.shape)})
-            return
         if tensor.dtype != torch.int32:
             params: dict[str, object] = {"dtype": str(tensor.dtype).removeprefix("torch.")}
             outcome: Outcome | None = None if tensor.dtype == torch.int64 else UNMEASURED
@@ -184,15 +209,16 @@ def _indptr_count(meta: PagedMetadata, batch: int) -> Finding:
 
 
 def _length_arithmetic(meta: PagedMetadata) -> tuple[dict[str, str], Outcome | None]:
-    """torch's own words when plan adds page counts to last_page_len, or that it doesn't come to that
-    (seq_lens given, or sizes that broadcast)."""
+    """torch's own words when plan adds page counts to last_page_len; or, when it doesn't come to that
+    (seq_lens given, or sizes that broadcast), that nobody measured what follows."""
+    if meta.seq_lens is not None:
+        return {}, UNMEASURED
     pages = meta.kv_indptr[1:] - meta.kv_indptr[:-1]
     try:
         torch.add(pages, meta.last_page_len)
     except RuntimeError as failure:
-        told = {"broadcast": str(failure)}
-        return told, UNMEASURED if meta.seq_lens is not None else None
-    return {"broadcast": "-"}, UNMEASURED
+        return {"broadcast": str(failure)}, None
+    return {}, UNMEASURED
 
 
 def _looks_like_lengths(meta: PagedMetadata, entries: list[int]) -> bool:
@@ -284,7 +310,7 @@ def _counts_tokens(meta: PagedMetadata) -> bool:
     if meta.page_size == 1:
         return False
     lengths = (meta.kv_indptr[1:] - meta.kv_indptr[:-1]).tolist()
-    return sum(-(-n // meta.page_size) for n in lengths) == len(meta.indices)
+    return len(meta.indices) == sum(-(-int(n) // meta.page_size) for n in lengths)
 
 
 def _check_last_page_len(meta: PagedMetadata) -> Iterator[Finding]:

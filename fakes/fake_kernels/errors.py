@@ -8,7 +8,6 @@ written for the real library keep working.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 Text = Mapping[str, str]
@@ -66,11 +65,17 @@ class KernelError(RuntimeError):
         return self.text("en")
 
 
-@cache
-def _both(raised: type[BaseException]) -> type[KernelError]:
+_classes: dict[str, type[KernelError]] = {}
+
+
+def _both(raised: type[Exception]) -> type[KernelError]:
+    """A class that is a KernelError and a `raised`, made once for each type."""
     if issubclass(KernelError, raised):
         return KernelError
-    return type(f"Kernel{raised.__name__}", (KernelError, raised), {"__module__": __name__})
+    name = f"Kernel{raised.__name__}"
+    if name not in _classes:
+        _classes[name] = type(name, (KernelError, raised), {"__module__": __name__})
+    return _classes[name]
 
 
 def kernel_error(
@@ -81,7 +86,7 @@ def kernel_error(
     what: Text,
     real: Text,
     fix: Text,
-    raised: type[BaseException] = RuntimeError,
+    raised: type[Exception] = RuntimeError,
 ) -> KernelError:
     """A KernelError that is also a `raised`, the type that the real library uses for it."""
     return _both(raised)(code, argument=argument, params=params, what=what, real=real, fix=fix)

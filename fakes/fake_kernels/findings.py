@@ -74,7 +74,8 @@ class Finding:
             account += stop + {"en": "Elsewhere: ", "zh": "其他："}[lang] + between.join(others)
         if self.mistake.note is not None:
             account += stop + self.mistake.note[lang]
-        return account
+        end = stop.strip()
+        return account if account.endswith(end) else account + end
 
 
 def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome | None:

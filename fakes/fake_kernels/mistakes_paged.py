@@ -21,9 +21,10 @@ _NEGATIVE_QO = raises(
 SIZES_DIFFER = raises(RuntimeError, "{broadcast}")
 _SIZES_EVERYWHERE = dict.fromkeys(("dec", "tc", "fa2", "fa3"), SIZES_DIFFER)
 _NO_COUNT_CHECK = {
-    "en": "The counts are not compared there; only plan's own arithmetic of lengths can fail, and "
-    "seq_lens skips it",
-    "zh": "那里不会核对各数组的项数，只有 plan 自己的长度运算可能失败，而传了 seq_lens 就不做这个运算",
+    "en": "The counts are not compared there: only plan's own arithmetic of lengths can fail. seq_lens skips "
+    "even that, and the planner reads past the end of the array",
+    "zh": "那里不会核对各数组的项数，只有 plan 自己的长度运算可能失败；传了 seq_lens 连这个运算也不做，"
+    "planner 会读到数组末尾之外",
 }
 
 KV_INDPTR_NO_LEADING_ZERO = Mistake(

@@ -57,7 +57,7 @@ def token_slots(
     pages = indices[first : first + wanted].to(torch.int64)
     if pages.numel() < wanted:
         pages = torch.cat([pages, pages.new_zeros(wanted - pages.numel())])
-    pages = pages.remainder(num_pages)
+    pages = pages.remainder(max(num_pages, 1))
     if page_size == 1:
         return pages
     slots = pages.unsqueeze(1) * page_size + torch.arange(page_size)

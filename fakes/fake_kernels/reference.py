@@ -146,6 +146,7 @@ def _formula(
     logits = variant.logits(torch.einsum("nhd,khd->hnk", q.to(work), k))
     logits = logits.masked_fill(~variant.visible(q.shape[0], k.shape[0]), -math.inf)
     lse = torch.logsumexp(logits, dim=-1)
-    weights = torch.exp(logits - lse.unsqueeze(-1)).nan_to_num(0.0)
+    # A row that sees nothing has LSE -inf; subtracting 0 instead keeps its weights 0 and not NaN.
+    weights = torch.exp(logits - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1))
     out = torch.einsum("hnk,khd->nhd", weights, v)
     return out.to(q.dtype), lse.transpose(0, 1).to(torch.float32)

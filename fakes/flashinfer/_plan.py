@@ -79,7 +79,8 @@ class Plan:
         for key, argument in self.names.items():
             if argument in self.sources and key in self.arrays:
                 tensor, _ = self.sources[argument]
-                self.arrays[key] = as_read(tensor, len(self.arrays[key]))
+                now = as_read(tensor, len(self.arrays[key]))
+                self.arrays[key][: len(now)].copy_(now)
         self._walked = None
 
     def page_findings(self, num_pages: int) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from fake_kernels import mistakes_calls as m
 from fake_kernels import mistakes_paged as mp
-from fake_kernels.checks_paged import PagedMetadata, check_heads, check_metadata
+from fake_kernels.checks_paged import PagedMetadata, check_heads, check_metadata, check_vectors
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
 from fake_kernels.outcomes import Path, raises
@@ -35,6 +35,8 @@ _INT_WORKSPACE_BYTES = 8 * 1024 * 1024
 
 class PagedWrapper:
     """Base of the wrappers; see the module. Not part of the real package's interface."""
+
+    _default_path: Path = "dec"
 
     plan_count: int
     run_count: int
@@ -144,6 +146,9 @@ class PagedWrapper:
             return
         yield Finding(m.SECOND_PLAN, "_pin_memory_int_workspace_buffer")
 
+    def _check_vectors(self, meta: PagedMetadata) -> None:
+        settle(check_vectors(meta), self._path(), during="plan")
+
     # -- run ----------------------------------------------------------------------------------------
 
     def _launch(
@@ -161,12 +166,11 @@ class PagedWrapper:
         k_cache, v_cache = unpack_cache(paged_kv_cache, self._kv_layout, path)
         plan = self._planned(path)
         plan.has_run = True
-        fault = settle(self._call_findings(plan, q, k_cache, v_cache, window_left), path, during="run")
-        if fault is None:
-            fault = plan.fault
-        elif fault.kind == "garbage" and any(True for _ in plan.changes()):
-            plan.take_changes()
+        found = settle(self._call_findings(plan, q, k_cache, v_cache, window_left), path, during="run")
+        fault = plan.fault or found
         act(fault)
+        if found is not None and any(True for _ in plan.changes()):
+            plan.take_changes()
         if fault is not None and fault.kind == "nan":
             return torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan) if with_lse else None
         requests = plan.requests(page_size_of(k_cache, self._kv_layout), k_cache.shape[0])
@@ -213,6 +217,9 @@ class PagedWrapper:
             yield Finding(m.WINDOW_DIFFERS, "window_left", {"value": window_left, "planned": planned_window})
         yield from self._shape_findings(plan, q, k_cache, v_cache)
         yield from self._stride_findings(plan, q, k_cache, v_cache)
+        if plan.fault is not None:
+            # Faithful mode, and the plan is wrong already: what follows from that is no second mistake.
+            return
         page_size = page_size_of(k_cache, self._kv_layout)
         if page_size != plan.page_size:
             yield Finding(
@@ -306,13 +313,12 @@ class PagedWrapper:
 
     def _check_out(self, tensor: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype, name: str) -> None:
         for aspect, got, expected in (
-            ("shape", tensor.shape, torch.Size(shape)),
-            ("dtype", tensor.dtype, dtype),
+            ("shape", str(tensor.shape), str(torch.Size(shape))),
+            ("dtype", str(tensor.dtype), str(dtype)),
         ):
             if got != expected:
-                shown = tuple(expected) if aspect == "shape" else expected
-                message = f"Invalid {aspect} of {name}: expected {shown}, got {got}"
-                params = {"got": str(got), "expected": str(shown), "message": message}
+                message = f"Invalid {aspect} of {name}: expected {expected}, got {got}"
+                params = {"got": got, "expected": expected, "message": message}
                 settle([Finding(m.OUT_MISMATCH, name, params)], self._path(), during="run")
 
     def _refuse_option(
@@ -321,7 +327,7 @@ class PagedWrapper:
         outcome = raises(raised, message.replace("{", "{{").replace("}", "}}"))
         settle(
             [Finding(m.BAD_OPTION, name, {"value": str(value), "allowed": allowed}, outcome)],
-            "dec",
+            self._default_path,
             during="plan",
         )
 
@@ -374,11 +380,15 @@ class PagedWrapper:
 
     def _check_alignment(self, buffer: torch.Tensor, name: str) -> None:
         if buffer.numel() and buffer.data_ptr() % 16:
-            message = f"{name} must be 16-byte aligned, got data_ptr % 16 = {buffer.data_ptr() % 16}"
-            self._refuse_option(name, message, "16-byte aligned", ValueError, message)
+            rest = buffer.data_ptr() % 16
+            message = f"{name} must be 16-byte aligned, got data_ptr % 16 = {rest}"
+            self._refuse_option(
+                name, f"at an address that is {rest} modulo 16", "multiples of 16", ValueError, message
+            )
 
     def _graph_error(self, argument: str, message: str) -> None:
-        settle([Finding(m.GRAPH_BUFFERS, argument, {"message": message})], "dec", during="plan")
+        finding = Finding(m.GRAPH_BUFFERS, argument, {"message": message})
+        settle([finding], self._default_path, during="plan")
 
 
 def only_default(**given: Any) -> None:

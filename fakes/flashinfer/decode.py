@@ -185,7 +185,8 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         if fixed_split_size is not None and not self._use_tensor_cores:
             message = "fixed_split_size is only supported by tensor core decode for now."
             self._refuse_option("fixed_split_size", fixed_split_size, "None", ValueError, message)
-        meta = PagedMetadata(indptr, indices, last_page_len, page_size, seq_lens)
+        meta = PagedMetadata(indptr, indices, last_page_len, page_size, seq_lens, copied=self._use_cuda_graph)
+        self._check_vectors(meta)
         if self._use_cuda_graph:
             self._check_graph_batch(meta)
         plan = self._make_plan(

@@ -29,6 +29,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
     stays as picked by the first plan. With use_cuda_graph the four buffers are required.
     """
 
+    _default_path = "fa2"
+
     def __init__(
         self,
         float_workspace_buffer: torch.Tensor,
@@ -156,10 +158,12 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
             page_size,
             seq_lens,
             qo_indptr,
+            copied=self._use_cuda_graph,
             indptr_name="paged_kv_indptr",
             indices_name="paged_kv_indices",
             last_name="paged_kv_last_page_len",
         )
+        self._check_vectors(meta)
         if self._use_cuda_graph:
             self._check_graph_batch(meta)
         plan = self._make_plan(

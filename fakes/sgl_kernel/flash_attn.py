@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from fake_kernels.errors import not_modelled
 from fake_kernels.findings import act, require_context, settle
 from fake_kernels.paged import token_slots
 from fake_kernels.reference import Request, Variant, attend
+
+_UNWRITTEN = 7.0
 
 
 def flash_attn_with_kvcache(
@@ -113,6 +116,8 @@ def flash_attn_with_kvcache(
     result, lse = attend(rows, k_cache, v_cache, _requests(call), variant, with_lse=return_softmax_lse)
     if fault is not None and fault.kind == "nan":
         result = torch.full_like(result, math.nan)
+    if fault is not None and max_seqlen_q is not None and cu_seqlens_q is not None:
+        _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q)
     result = result.view(q.shape)
     if out is not None:
         if out.shape != q.shape or out.dtype != q.dtype:
@@ -126,8 +131,8 @@ def flash_attn_with_kvcache(
 
 
 def _requests(call: FlashCall) -> list[Request]:
-    """Rows and KV slots of every request, as the kernel reads them: rows beyond max_seqlen_q are left out,
-    and a length beyond the table reads on into the next row."""
+    """Rows and KV slots of every request, as the kernel reads them: a length beyond the width of the table
+    reads on into the next row."""
     starts = (
         call.cu_seqlens_q.tolist()
         if call.cu_seqlens_q is not None
@@ -143,6 +148,16 @@ def _requests(call: FlashCall) -> list[Request]:
         slots = token_slots(i * width, length, entries, size, pages)
         found.append(Request(starts[i], starts[i + 1], slots))
     return found
+
+
+def _leave_unwritten(
+    result: torch.Tensor, lse: torch.Tensor | None, starts: list[int], max_seqlen_q: int
+) -> None:
+    """Rows that the launch grid doesn't reach keep what the memory held; here always the same number."""
+    for start, stop in pairwise(starts):
+        result[start + max_seqlen_q : stop] = _UNWRITTEN
+        if lse is not None:
+            lse[start + max_seqlen_q : stop] = _UNWRITTEN
 
 
 __all__ = ["flash_attn_with_kvcache"]

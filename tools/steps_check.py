@@ -148,8 +148,11 @@ def _engine_imports(file: Path) -> Iterable[tuple[int, str, list[str]]]:
             for alias in node.names:
                 if alias.name.partition(".")[0] == PACKAGE:
                     yield node.lineno, alias.name, []
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == PACKAGE:
-            yield node.lineno, node.module or "", [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            # The engine spells its imports out; a relative one cannot lead anywhere but into the engine.
+            module = f"{PACKAGE} (relative import)" if node.level else node.module or ""
+            if module.startswith(PACKAGE) and module.removeprefix(PACKAGE)[:1] in ("", ".", " "):
+                yield node.lineno, module, [alias.name for alias in node.names]
 
 
 def _run_time_nodes(node: ast.AST) -> Iterator[ast.AST]:

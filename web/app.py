@@ -23,7 +23,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     Raises PackageError for a broken problem package and FrontendMissing if nothing has been built.
     """
     settings = settings or Settings()
-    app = Flask(__name__)
+    app = Flask(__name__, static_folder=None)
     app.config.update(
         SECRET_KEY=settings.session_key(),
         # Ports of one host share cookies: two sites on this machine must not overwrite each other's.

@@ -5,9 +5,10 @@ and manifest."""
 from __future__ import annotations
 
 import json
+import mimetypes
 from pathlib import Path
 
-from flask import Flask, Response, request, url_for
+from flask import Flask, Response, request, send_from_directory, url_for
 
 BUILD = Path(__file__).parent / "static" / "build"
 
@@ -29,12 +30,20 @@ def init_app(app: Flask) -> None:
     manifest = load_manifest()
 
     def asset(name: str) -> str:
-        return url_for("static", filename=f"build/{manifest[name]}")
+        return url_for("built", name=manifest[name])
 
-    @app.after_request
-    def _keep(response: Response) -> Response:
-        if request.path.startswith("/static/build/") and response.status_code in (200, 304):
-            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return response
-
+    app.add_url_rule("/static/build/<path:name>", "built", _built)
     app.jinja_env.globals["asset"] = asset
+
+
+def _built(name: str) -> Response:
+    """A built file, compressed for those who take it so."""
+    small = f"{name}.gz"
+    if request.accept_encodings["gzip"] and (BUILD / small).is_file() and Path(name).parent == Path():
+        response = send_from_directory(BUILD, small, mimetype=mimetypes.guess_type(name)[0])
+        response.headers["Content-Encoding"] = "gzip"
+    else:
+        response = send_from_directory(BUILD, name)
+    response.headers["Vary"] = "Accept-Encoding"
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    return response

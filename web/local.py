@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Flask, abort, redirect, render_template, request, session, url_for
 from werkzeug.wrappers import Response
 
+from web.forms import read_form
 from web.services import services
 
 blueprint = Blueprint("local", __name__)
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-OPEN_ENDPOINTS = frozenset({"static", "local.enter"})
+OPEN_ENDPOINTS = frozenset({"built", "local.enter"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -36,8 +37,7 @@ def _guard() -> tuple[str, int] | None:
     if request.method not in SAFE_METHODS:
         if origin is None:
             abort(403, "origin")
-        # Read before the form is: what is submitted is bytes, and a form would have decoded them by then.
-        request.get_data(cache=True)
+        read_form()
     if request.endpoint not in OPEN_ENDPOINTS and not session.get("entered"):
         return render_template("errors/closed.html"), 403
     return None

@@ -2,8 +2,10 @@
 
 from flask import Flask
 
+from web.submissions.stream import Streams
 from web.submissions.views import blueprint
 
 
 def init_app(app: Flask) -> None:
+    app.extensions["streams"] = Streams()
     app.register_blueprint(blueprint)

@@ -51,7 +51,7 @@ class Streams:
 
 
 class _Counted:
-    """An iterator that gives its place back when the server closes it, also if it never began."""
+    """An iterator that gives its place back when it ends or the server closes it, also if it never began."""
 
     def __init__(self, streams: Streams, user: str, events: Iterator[str]) -> None:
         self._streams, self._user, self._events = streams, user, events
@@ -61,7 +61,11 @@ class _Counted:
         return self
 
     def __next__(self) -> str:
-        return next(self._events)
+        try:
+            return next(self._events)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         if not self._closed:

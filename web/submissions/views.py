@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, abort, jsonify, redirect, render_template, request, url_for
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    jsonify,
+    redirect,
+    render_template,
+    request,
+    url_for,
+)
 from flask_babel import gettext
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
@@ -13,16 +23,15 @@ from judge.core.wording import say
 from judge.store import reading
 from judge.store.reading import Details
 from web.errors import wants_json
+from web.forms import fields
 from web.i18n import language
 from web.problems.views import problem_page, shown_source
 from web.services import package_or_404, services, user
-from web.submissions.fields import raw_fields
 from web.submissions.stream import Streams, TooManyStreams, state, watch
 from web.text import code
 from web.verdicts import Result, present
 
 blueprint = Blueprint("submissions", __name__, template_folder="templates")
-streams = Streams()
 
 
 @blueprint.post("/problems/<int:problem>/submissions")
@@ -31,8 +40,8 @@ def create(problem: int) -> AnyResponse | tuple[str | Response, int]:
     cases. What is no program at all is taken too, and gets a verdict that says why; only what is too long
     is refused here."""
     package = package_or_404(problem)
-    fields = raw_fields(request)
-    source = fields.get("file") or fields.get("source")
+    sent = fields()
+    source = sent.get("file") or sent.get("source")
     if source is None:
         return _refuse(
             package, "", gettext("The form has no program in it: the field “source” is missing."), 400
@@ -51,7 +60,7 @@ def create(problem: int) -> AnyResponse | tuple[str | Response, int]:
         problem=package.id,
         version=package.version,
         source=source,
-        public_only=fields.get("public_only") == b"1",
+        public_only=sent.get("public_only") == b"1",
     )
     services().ring()
     if wants_json():
@@ -113,6 +122,7 @@ def events(submission: int) -> AnyResponse:
     """The same as a stream of events that ends with the verdict."""
     _found(submission)
     after = _after(request.headers.get("Last-Event-ID", ""))
+    streams: Streams = current_app.extensions["streams"]
     live = watch(services().store, user(), submission, after, language())
     try:
         body = streams.open(user(), services().settings.streams, live)

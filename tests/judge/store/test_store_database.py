@@ -1,0 +1,91 @@
+"""What the two engines promise, and that migrations make what the models say."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, func, inspect, select, text
+from sqlalchemy.exc import OperationalError
+
+from judge.store import Base, Store, Submission
+from judge.store.database import MIGRATIONS
+
+
+def test_the_read_engine_cannot_write(store):
+    with pytest.raises(OperationalError, match="readonly"), store.read() as session:
+        session.execute(text("DELETE FROM submissions"))
+
+
+def test_a_failed_write_leaves_nothing(store, submit):
+    submit()
+
+    def half() -> None:
+        with store.write() as session:
+            session.execute(text("DELETE FROM submissions"))
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        half()
+    with store.read() as session:
+        assert session.scalar(select(func.count()).select_from(Submission)) == 1
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"),
+    [("journal_mode", "wal"), ("synchronous", 1), ("busy_timeout", 5000), ("foreign_keys", 1)],
+)
+def test_sqlite_is_set_up(store, pragma, value):
+    for scope in (store.read, store.write):
+        with scope() as session:
+            assert session.execute(text(f"PRAGMA {pragma}")).scalar() == value
+
+
+def test_transactions_that_read_then_write_do_not_fail_together(store, submit):
+    """A deferred transaction would: its read state is old once another has written."""
+    number, errors = submit(), []
+
+    def bump() -> None:
+        try:
+            for _ in range(40):
+                with store.write() as session:
+                    found = session.get(Submission, number)
+                    found.crashes = found.crashes + 1
+        except OperationalError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=bump) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    with store.read() as session:
+        assert session.get(Submission, number).crashes == 160
+
+
+def test_migrations_make_what_the_models_say(store, tmp_path):
+    engine = create_engine(store.url)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_migrating_again_keeps_the_data(store, submit):
+    number = submit()
+    again = Store(store.url)
+    again.migrate()
+    with again.read() as session:
+        assert session.get(Submission, number) is not None
+    again.close()
+
+
+def test_migrations_can_be_undone(store):
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["engine"] = create_engine(store.url)
+    command.downgrade(config, "base")
+    assert inspect(config.attributes["engine"]).get_table_names() == ["alembic_version"]

@@ -132,6 +132,50 @@ def test_an_empty_request_may_have_any_last_page_len_but_on_fa3() -> None:
     plan(wrapper_for("fa3"), batch)
 
 
+def test_the_first_page_number_beyond_the_pool_is_refused() -> None:
+    batch = make_batch((20, 33))
+    for page, legal in ((9, True), (10, False)):
+        changed = batch.but(indices=batch.indices.clone())
+        changed.indices[2] = page
+        wrapper = wrapper_for("dec")
+        plan(wrapper, changed)
+        assert batch.k.shape[0] == 10
+        if legal:
+            wrapper.run(batch.q, (batch.k, batch.v))
+        else:
+            error = caught_from(lambda w=wrapper: w.run(batch.q, (batch.k, batch.v)))
+            assert (error.code, error.params["position"]) == ("page_out_of_range", 2)
+
+
+def test_with_seq_lens_a_missing_0_is_not_measured() -> None:
+    """plan skips its arithmetic of lengths when they are given, so the measured error doesn't come."""
+    batch = make_batch((20, 33, 48), (1, 1, 1)).but(indptr=i32([2, 5, 8]), seq_lens=i32([20, 33, 48]))
+    error = caught_from(lambda: plan(wrapper_for("fa2"), batch))
+    assert error.code == "kv_indptr_no_leading_zero"
+    assert "The size of tensor" not in str(error)
+    with mode.use("faithful"):
+        assert caught_from(lambda: plan(wrapper_for("fa2"), batch)).code == "not_modelled"
+
+
+def test_faithful_passes_over_a_harmless_mistake_to_the_one_that_counts() -> None:
+    batch = make_batch((20, 33), heads=(10, 2)).but(seq_lens=i32([20, 30]))
+    with mode.use("faithful"), pytest.raises(RuntimeError, match="Unsupported group_size: 5"):
+        plan(wrapper_for("dec"), batch)
+
+
+def test_faithful_takes_what_follows_from_a_mistake_for_part_of_it() -> None:
+    """Indices from a column of a wider table: between them the kernel finds numbers of other pages, which
+    the pool need not have; that is no second mistake."""
+    batch = make_batch((20, 33))
+    wide = torch.full((5, 2), 999, dtype=torch.int32)
+    wide[:, 0] = batch.indices
+    wrapper = wrapper_for("fa2")
+    with mode.use("faithful"):
+        plan(wrapper, batch.but(indices=wide[:, 0]))
+        out = wrapper.run(batch.q, (batch.k, batch.v))
+    assert bool(out.isfinite().all())
+
+
 def test_types_shapes_and_strides_at_run() -> None:
     batch = make_batch((20, 33))
     changed = {
@@ -321,7 +365,12 @@ def test_a_lost_context_outlives_its_mode() -> None:
     with mode.use("faithful"):
         plan(wrapper, batch.but(indices=torch.full_like(batch.indices, 999)))
         assert caught_from(lambda: wrapper.run(batch.q, (batch.k, batch.v))).code == "illegal_memory_access"
-    for call in (lambda: wrapper_for("dec"), lambda: plan(wrapper, batch)):
+    attempts = (
+        lambda: wrapper_for("dec"),
+        lambda: plan(wrapper, batch),
+        lambda: wrapper.run(batch.q, (batch.k, batch.v)),
+    )
+    for call in attempts:
         error = caught_from(call)
         assert (error.code, error.params["cause"]) == ("illegal_memory_access", "page_out_of_range")
     mode.new_context()

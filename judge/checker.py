@@ -108,7 +108,9 @@ class Checker:
         except Exception:  # noqa: BLE001  a reply that is none: the submission's doing
             return {"status": Status.RUNTIME_ERROR, "message": Message("broken_reply").to_json()}, []
 
-    def possible_mistakes(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    def possible_mistakes(
+        self, request: dict[str, Any], blobs: list[bytes]
+    ) -> tuple[dict[str, Any], list[bytes]]:
         """Names of the known mistakes that a sitting's seed-independent cases do not rule out."""
         return {"names": self.sittings[request["sitting"]].possible_mistakes()}, []
 
@@ -122,7 +124,7 @@ class Checker:
 
 
 # The sentences a load may end with, and the parameters each may have: a submission cannot make up others.
-COMPILE_CODES = {
+COMPILE_CODES: dict[str, dict[str, type]] = {
     "syntax_error": {"line": int, "column": int, "text": str, "reason": str},
     "missing_entry": {"entry": str, "signature": str},
     "entry_not_callable": {"entry": str, "type": str},
@@ -175,7 +177,9 @@ class CheckerClient:
         self._lock = threading.Lock()
         self.alive = True
 
-    def call(self, do: str, blobs: list[bytes] | None = None, **request: Any) -> tuple[dict[str, Any], list[bytes]]:
+    def call(
+        self, do: str, blobs: list[bytes] | None = None, **request: Any
+    ) -> tuple[dict[str, Any], list[bytes]]:
         with self._lock:
             try:
                 rpc.send(self._sock, {"do": do, **request}, blobs or [])
@@ -208,5 +212,3 @@ def main() -> None:
     torch.set_num_threads(1)
     sys.path.insert(0, str(ROOT / "fakes"))
     serve(socket.socket(fileno=int(sys.argv[1])))
-
-

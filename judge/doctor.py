@@ -24,10 +24,7 @@ class Line:
 def report() -> Iterator[Line]:
     """All findings, the basic ones first."""
     version = platform.python_version()
-    if sys.version_info >= (3, 11):
-        yield Line("Python", "ok", {"zh": version, "en": version})
-    else:
-        yield Line("Python", "broken", {"zh": f"{version}，需要 3.11 以上", "en": f"{version}; 3.11 or later is needed"})
+    yield Line("Python", "ok", {"zh": version, "en": version})
     yield _package("torch", "broken", "make setup")
     yield _tier()
     yield from _gpu()
@@ -52,7 +49,8 @@ def _tier() -> Line:
     if not problems:
         return Line("tier", "ok", {"zh": "strong（刚刚试过）", "en": "strong (tried just now)"})
     hint = {
-        "zh": "检查 sysctl kernel.unprivileged_userns_clone、user.max_user_namespaces、kernel.apparmor_restrict_unprivileged_userns",
+        "zh": "检查 sysctl kernel.unprivileged_userns_clone、user.max_user_namespaces、"
+        "kernel.apparmor_restrict_unprivileged_userns",
         "en": "look at sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and "
         "kernel.apparmor_restrict_unprivileged_userns",
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -81,6 +81,7 @@ class PoolView:
         """Nothing to store: the keys and values of the new tokens lie in the pool already."""
 
 
+@lru_cache(maxsize=256)
 def queries(rows: int) -> torch.Tensor:
     """float32 [rows, QO_HEADS, HEAD_DIM], always the same for the same number of rows."""
     return torch.randn(rows, QO_HEADS, HEAD_DIM, generator=torch.Generator().manual_seed(2))
@@ -126,7 +127,9 @@ def paged_cache(page_table: torch.Tensor, page_size: int) -> tuple[torch.Tensor,
     return k, v
 
 
-def run_kernel(use: Callable[[], torch.Tensor], want: torch.Tensor, names: Mapping[str, str]) -> list[Mismatch]:
+def run_kernel(
+    use: Callable[[], torch.Tensor], want: torch.Tensor, names: Mapping[str, str]
+) -> list[Mismatch]:
     """Call `use`, which plans and runs a fake wrapper, and compare with `want`.
 
     `names` maps the kernel's argument names to the fields of the answer. A refusal is the mismatch `kernel_error`, with

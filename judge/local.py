@@ -84,7 +84,9 @@ def request(folder: Path, source: bytes, seed: bytes, which: str) -> Iterator[di
                 yield event
         except OSError as error:
             raise LocalError(f"the local judge did not answer: {error}") from error
-    raise LocalError("the local judge ended in the middle; its log is beside its socket: " + str(_log(socket_path())))
+    raise LocalError(
+        "the local judge ended in the middle; its log is beside its socket: " + str(_log(socket_path()))
+    )
 
 
 def running() -> bool:
@@ -128,7 +130,9 @@ def _connect(path: Path) -> socket.socket:
             return connection
         code = process.poll()
         if code not in (None, 0):  # 0: another one was faster and has the socket
-            raise LocalError(f"the local judge did not start:\n{_log(path).read_text(errors='replace')[-2000:]}")
+            raise LocalError(
+                f"the local judge did not start:\n{_log(path).read_text(errors='replace')[-2000:]}"
+            )
         time.sleep(0.02)
     raise LocalError(f"the local judge did not start within {START_DEADLINE_S:.0f} s; see {_log(path)}")
 

@@ -53,7 +53,9 @@ class Limits(Strict):
     """Limits of one submission. CPU time is the program's own, import of torch not counted."""
 
     case_ms: int = Field(1000, ge=10, description="CPU milliseconds of one case")
-    total_ms: int = Field(5000, ge=10, description="CPU milliseconds of all cases and of loading the submission")
+    total_ms: int = Field(
+        5000, ge=10, description="CPU milliseconds of all cases and of loading the submission"
+    )
     memory_mb: int = Field(256, ge=16, description="memory above what torch and the tree take")
     output_kb: int = Field(64, ge=1, description="what may be printed in all")
     reply_kb: int = Field(4096, ge=1, description="what one case may return")

@@ -1,5 +1,5 @@
-"""Calls between two processes of ours over a stream socket: a JSON header and byte blobs, length-prefixed. Both ends are
-trusted; what a submission wrote travels as a blob and is not looked at here."""
+"""Calls between two processes of ours over a stream socket: a JSON header and byte blobs, length-prefixed. Both ends
+are trusted; what a submission wrote travels as a blob and is not looked at here."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class Worker:
             return verdict.to_json()
         except Stopped:
             return None
-        except Exception:  # noqa: BLE001 - whatever broke, it is ours: the submission gets a verdict that says so
+        except Exception:
             if run.stop.is_set():
                 return None
             log.error("judge_failed", submission=claim.submission, problem=claim.problem, exc_info=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Practise in a terminal: the same problems, the same judge and the same verdict as on the site, without account or server.
+"""Practise in a terminal: the same problems, judge and verdicts as on the site, without account or server.
 
     python practice/judge.py start 200        write practice/workspace/200.py and show the problem
     python practice/judge.py 200              judge practice/workspace/200.py
@@ -26,14 +26,18 @@ try:
     from rich.console import Console
 except ImportError:
     venv = ROOT / ".venv" / "bin" / "python"
-    if venv.exists() and Path(sys.executable).resolve() != venv.resolve() and not os.environ.get("JUDGE_REEXEC"):
+    if (
+        venv.exists()
+        and Path(sys.executable).resolve() != venv.resolve()
+        and not os.environ.get("JUDGE_REEXEC")
+    ):
         os.environ["JUDGE_REEXEC"] = "1"
         os.execv(venv, [str(venv), *sys.argv])
     sys.exit("The packages of this project are missing: run `make setup` once (it makes .venv).")
 
 from judge import local
-from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
 from judge.core.verdict import Mismatch
+from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
 from judge.packages import Package, PackageError, load_package, load_packages, show_value
 
 WORKSPACE = ROOT / "practice" / "workspace"
@@ -54,8 +58,14 @@ TEXTS = {
     "got": {"zh": "你的输出", "en": "yours"},
     "printed": {"zh": "打印的内容", "en": "printed"},
     "run_only": {"zh": "只运行了公开用例", "en": "public cases only"},
-    "seed": {"zh": "用同样的用例再判一次：--seed {seed}", "en": "judge with the same cases again: --seed {seed}"},
-    "watching": {"zh": "正在看 {file}，保存就判题；Ctrl-C 结束。", "en": "Watching {file}: saved is judged. Ctrl-C ends."},
+    "seed": {
+        "zh": "用同样的用例再判一次：--seed {seed}",
+        "en": "judge with the same cases again: --seed {seed}",
+    },
+    "watching": {
+        "zh": "正在看 {file}，保存就判题；Ctrl-C 结束。",
+        "en": "Watching {file}: saved is judged. Ctrl-C ends.",
+    },
     "written": {"zh": "已写好 {file}", "en": "Wrote {file}"},
     "kept": {"zh": "{file} 已经在那里，没有动它", "en": "{file} is there already and was left alone"},
     "next": {
@@ -140,7 +150,9 @@ def test(
         )
     path = file or WORKSPACE / f"{package.id}.py"
     if not path.is_file():
-        raise click.UsageError(f"{shown(path)} is not there; `python practice/judge.py start {package.id}` writes it")
+        raise click.UsageError(
+            f"{shown(path)} is not there; `python practice/judge.py start {package.id}` writes it"
+        )
     if case_name is not None and case_name not in {c.name for c in package.public}:
         names = ", ".join(c.name for c in package.public)
         raise click.UsageError(f"there is no public case {case_name}; there are: {names}")
@@ -150,7 +162,9 @@ def test(
         nonlocal package
         package = find(which)  # the package may have been edited too
         drawn = secrets.randbits(128) if seed is None else seed
-        return judge_once(console, package, path, drawn, run_only or case_name is not None, as_json, case_name, lang)
+        return judge_once(
+            console, package, path, drawn, run_only or case_name is not None, as_json, case_name, lang
+        )
 
     if not watch:
         sys.exit(once())
@@ -215,7 +229,9 @@ def print_verdict(console: Console, verdict: dict[str, Any], seed: int, public_o
             console.print(f"  {say_diagnosis(entry, lang)}", markup=False)
             if entry.get("section"):
                 chapter, _, anchor = entry["section"].partition("#")
-                console.print(f"  → {text('read')}: steps/{chapter}/text.{lang}.md #{anchor}", style="dim", markup=False)
+                console.print(
+                    f"  → {text('read')}: steps/{chapter}/text.{lang}.md #{anchor}", style="dim", markup=False
+                )
     if verdict["counterexample"]:
         print_counterexample(console, verdict["counterexample"], lang)
     if not accepted and not public_only:
@@ -239,7 +255,9 @@ def print_failures(console: Console, verdict: dict[str, Any], lang: str) -> None
         brief = True
         console.print(said, markup=False)
         if case["output"].strip():
-            console.print(f"    {TEXTS['printed'][lang]}: {case['output'].strip()[:500]}", style="dim", markup=False)
+            console.print(
+                f"    {TEXTS['printed'][lang]}: {case['output'].strip()[:500]}", style="dim", markup=False
+            )
     for said, count in hidden.items():
         times = f" ×{count}" if count > 1 else ""
         console.print(f"  ✗ {TEXTS['hidden'][lang]}{times}: ", style="red", end="", markup=False)
@@ -275,7 +293,9 @@ def print_both(console: Console, expected: dict[str, Any], got: dict[str, Any] |
             continue
         console.print(f"    {name:<{width}}   {TEXTS['expected'][lang]} {show_value(want)}", markup=False)
         if name in got:
-            console.print(f"    {'':<{width}}   {TEXTS['got'][lang]} {show_value(have)}", style="red", markup=False)
+            console.print(
+                f"    {'':<{width}}   {TEXTS['got'][lang]} {show_value(have)}", style="red", markup=False
+            )
 
 
 def print_case(console: Console, package: Package, verdict: dict[str, Any], name: str, lang: str) -> None:
@@ -300,12 +320,17 @@ def list_(lang: str, as_json: bool) -> None:
     """All problems; • marks those with a file in the workspace."""
     packages = load_packages().values()
     if as_json:
-        rows = [{"id": p.id, "chapter": p.chapter, "title": {"zh": p.title.zh, "en": p.title.en}} for p in packages]
+        rows = [
+            {"id": p.id, "chapter": p.chapter, "title": {"zh": p.title.zh, "en": p.title.en}}
+            for p in packages
+        ]
         click.echo(json.dumps(rows, ensure_ascii=False))
         return
     for package in packages:
         mark = "•" if (WORKSPACE / f"{package.id}.py").exists() else " "
-        click.echo(f"{mark} {package.id:>3}  ch{package.chapter:02}  {package.difficulty:<6}  {package.title[lang]}")
+        click.echo(
+            f"{mark} {package.id:>3}  ch{package.chapter:02}  {package.difficulty:<6}  {package.title[lang]}"
+        )
 
 
 @main.command()

@@ -1,5 +1,5 @@
-"""Ways of getting a problem accepted without solving it, made for a given package. `tools/problems.py verify` demands that
-each is refused."""
+"""Ways of getting a problem accepted without solving it, made for a given package. `tools/problems.py verify` demands
+that each is refused."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ found = None
 for module in list(sys.modules.values()):
     for value in list(vars(module).values()) if isinstance(module, types.ModuleType) else ():
         for thing in (value, getattr(value, "{name}", None)) if isinstance(value, type) else (value,):
-            if isinstance(thing, types.FunctionType) and thing.__name__ == "{name}" and len(thing.__code__.co_code) > 40:
-                found = thing
+            if isinstance(thing, types.FunctionType) and thing.__name__ == "{name}":
+                found = thing if len(thing.__code__.co_code) > 40 else found
             if isinstance(thing, str) and "def {name}" in thing:
                 scope = {{}}
                 exec(thing, scope)

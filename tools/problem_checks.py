@@ -1,5 +1,5 @@
-"""The gate for problem packages: what `tools/problems.py verify` demands of each. Every check yields complaints; a package
-without any is fit to be shown."""
+"""The gate for problem packages: what `tools/problems.py verify` demands of each. Every check yields complaints; a
+package without any is fit to be shown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from judge.core.status import Status
 from judge.core.values import to_display
 from judge.core.verdict import Verdict
 from judge.exam import Exam
-from judge.judge import Judge, load_frame, scene_of
-from judge.packages import LANGS, Package
-from judge.sandbox.client import ChildLimits, Ending, Zygote
+from judge.judge import Judge
+from judge.packages import LANGS, ROOT, Package
+from judge.sandbox.client import Zygote
+from judge.sandbox.process import ChildLimits, Ending
+from judge.staging import load_frame, scene_of
 from tools import steps
 from tools.problem_attacks import attacks
 
@@ -89,7 +91,9 @@ def sections(package: Package) -> list[str]:
         chapter, _, anchor = wrong.section.partition("#")
         number = int(chapter.removeprefix("ch"))
         if number not in chapters or anchor not in chapters[number].sections:
-            complaints.append(f"wrong/wrong.toml: {wrong.name} points to {wrong.section}, which is no section")
+            complaints.append(
+                f"wrong/wrong.toml: {wrong.name} points to {wrong.section}, which is no section"
+            )
     if package.chapter in chapters and package.id not in chapters[package.chapter].problems:
         complaints.append(f"steps/ch{package.chapter:02}/chapter.toml does not list problem {package.id}")
     return complaints
@@ -105,10 +109,12 @@ def targets(package: Package) -> list[str]:
     module = path.removesuffix(".py").replace("/", ".")
     complaints = []
     for name in steps.tree_files(package.chapter):
-        tree = ast.parse((steps.ROOT / name).read_bytes())
+        tree = ast.parse((ROOT / name).read_bytes())
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module == module:
-                complaints += [f"{name}:{node.lineno} imports {symbol} by value" for a in node.names if a.name == symbol]
+                complaints += [
+                    f"{name}:{node.lineno} imports {symbol} by value" for a in node.names if a.name == symbol
+                ]
     return complaints
 
 
@@ -118,7 +124,7 @@ def run_reference(package: Package, exam: Exam) -> list[bytes]:
     zygote = Zygote("reference")
     try:
         stage = zygote.stage(scene_of(package, stubbed=False))
-        child = stage.spawn(ChildLimits(limits.case_ms * 4, limits.total_ms * 4, limits.memory_mb, 64, 4096), 900)
+        child = stage.spawn(ChildLimits(limits.case_ms * 4, limits.total_ms * 4, limits.memory_mb, 64, 4096))
         try:
             child.exchange(load_frame(package, package.solution), 5000)
             replies = []
@@ -168,11 +174,14 @@ def forged_answers(package: Package) -> list[str]:
     """Outputs that only look like the reference's are refused by the fixed cases."""
     exam = Exam(package)
     exam.learn_answers(run_reference(package, exam))
-    forgeries = {
+    forgeries: dict[str, list[dict[str, Any]]] = {
         "zeros": [_map(a, lambda t: t * 0) for a in exam.answers],
         "mean": [_map(a, _mean) for a in exam.answers],
-        "another case's answer": [*exam.answers[1:], exam.answers[0]],
-        "inputs": [dict.fromkeys(a, next(iter(c.inputs.values()))) for a, c in zip(exam.answers, exam.cases, strict=True)],
+        "another case's answer": [dict(a) for a in (*exam.answers[1:], exam.answers[0])],
+        "inputs": [
+            dict.fromkeys(a, next(iter(c.inputs.values())))
+            for a, c in zip(exam.answers, exam.cases, strict=True)
+        ],
         "the answer twice": [_map(a, _twice) for a in exam.answers],
     }
     complaints = []
@@ -227,7 +236,9 @@ def _wrong(judge: Judge, package: Package, draws: list[bytes], report: Report) -
             yield f"wrong/{wrong.name}.py passes all fixed hidden cases"
         complaints = {_misdiagnosis(alone, wrong.name, wrong.verdict)}
         for seed in draws:
-            complaints.add(_misdiagnosis(judge.judge(package, wrong.source.encode(), seed), wrong.name, wrong.verdict))
+            complaints.add(
+                _misdiagnosis(judge.judge(package, wrong.source.encode(), seed), wrong.name, wrong.verdict)
+            )
         complaints.discard(None)
         if complaints:
             yield f"wrong/{wrong.name}.py: {'; '.join(sorted(c for c in complaints if c))}"

@@ -29,7 +29,9 @@ def find(which: str) -> Package:
         if which.isdigit():
             packages = load_packages()
             if int(which) not in packages:
-                raise click.UsageError(f"there is no problem {which}; `python tools/problems.py list` shows all")
+                raise click.UsageError(
+                    f"there is no problem {which}; `python tools/problems.py list` shows all"
+                )
             return packages[int(which)]
         return load_package(Path(which))
     except PackageError as error:
@@ -118,9 +120,10 @@ def verify(which: tuple[str, ...], seeds: int, jobs: int) -> None:
                     click.echo(f"     {complaint}")
     wrong = sum(r.wrong for r in reports)
     click.echo(
-        f"{len(reports)} problems, {wrong} wrong solutions: {sum(r.refused_by_fixed for r in reports)} refused by fixed "
-        f"cases, {sum(r.diagnosed for r in reports)} named as themselves; slowest reference "
-        f"{max((r.slowest_ms for r in reports), default=0)} ms"
+        f"{len(reports)} problems, {wrong} wrong solutions: "
+        f"{sum(r.refused_by_fixed for r in reports)} refused by fixed cases, "
+        f"{sum(r.diagnosed for r in reports)} named as themselves; "
+        f"slowest reference {max((r.slowest_ms for r in reports), default=0)} ms"
     )
     if not all(r.ok for r in reports):
         sys.exit(1)
@@ -129,7 +132,9 @@ def verify(which: tuple[str, ...], seeds: int, jobs: int) -> None:
 @main.command()
 @click.argument("number", type=int)
 @click.argument("slug")
-@click.option("--kind", type=click.Choice(["function", "graft", "file"]), default="function", show_default=True)
+@click.option(
+    "--kind", type=click.Choice(["function", "graft", "file"]), default="function", show_default=True
+)
 def new(number: int, slug: str, kind: str) -> None:
     """Begin a package: problems/NUMBER_SLUG with every file it needs."""
     from tools.problem_scaffold import write
@@ -138,7 +143,9 @@ def new(number: int, slug: str, kind: str) -> None:
     if folder.exists():
         raise click.UsageError(f"{folder} exists already")
     write(folder, number, slug, kind)
-    click.echo(f"{folder}: fill in the files, then `python tools/problems.py freeze {folder}` and `verify {folder}`")
+    click.echo(
+        f"{folder}: fill in the files, then `python tools/problems.py freeze {folder}` and `verify {folder}`"
+    )
 
 
 if __name__ == "__main__":

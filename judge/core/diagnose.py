@@ -14,8 +14,8 @@ from typing import Any
 from judge.core.case import Failure, Outcome
 from judge.core.compare import Comparer
 
-# (field, "dtype" | "content"), or ERROR for an exception in place of outputs. Content is shape and values together: values
-# of another shape cannot be right.
+# (field, "dtype" | "content"), or ERROR for an exception in place of outputs. Content is shape and values together:
+# values of another shape cannot be right.
 Component = tuple[str, str]
 ERROR: Component = ("", "error")
 CLOSER = 10.0  # how many times nearer a float must be to the mistake's output than to the right one
@@ -37,7 +37,8 @@ class Finding:
 @dataclass(frozen=True)
 class Candidate:
     """A known mistake held against a submission. `parts`: the components in which it is ever wrong; `explained`: those
-    of them in which the submission gives the same on every case; `agreed`: failing cases on which it is all the same."""
+    of them in which the submission gives the same on every case; `agreed`: on how many failing cases all is the same.
+    """
 
     name: str
     parts: frozenset[Component]
@@ -204,7 +205,9 @@ class Diagnoser:
         """For floats that differ between mistake and answer: the learner's must be ten times nearer the mistake's."""
         import torch
 
-        a, b, right = mine.get(name), theirs.get(name), self.answers[case].get(name)
+        a: Any = mine.get(name)
+        b: Any = theirs.get(name)
+        right: Any = self.answers[case].get(name)
         if not all(isinstance(x, torch.Tensor) and x.is_floating_point() for x in (a, b, right)):
             return True
         if a.shape != b.shape or b.shape != right.shape or not self.comparer.field(name, b, right):

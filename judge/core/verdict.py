@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +35,7 @@ class Mismatch:
 
     code: str
     field: str
-    params: Mapping[str, Json] = field(default_factory=dict)
+    params: Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
     def redacted(self) -> Mismatch:
         """What a hidden case may tell: which output and what kind; no values, no index."""
@@ -74,6 +75,16 @@ class CaseResult:
                 "output": self.output,
             }
         return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> CaseResult:
+        """The inverse of `to_json`."""
+        message = Message.from_json(data["message"]) if data["message"] else None
+        result = cls(data["name"], data["group"], Status(data["status"]), data["time_ms"], message)
+        if result.group == "public":
+            result.got, result.output = data["got"], data["output"]
+            result.mismatches = [Mismatch(m["code"], m["field"], m["params"]) for m in data["mismatches"]]
+        return result
 
 
 @dataclass

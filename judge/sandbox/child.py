@@ -138,7 +138,10 @@ def graft(target: str, function: Callable[..., Any]) -> None:
 
 
 def answer(
-    module: types.ModuleType | None, entry: Callable[..., Any], driver: types.ModuleType | None, inputs: dict[str, Any]
+    module: types.ModuleType | None,
+    entry: Callable[..., Any],
+    driver: types.ModuleType | None,
+    inputs: dict[str, Any],
 ) -> bytes:
     """Run one case. The default driver calls the entry with the inputs, by position, in their order."""
     try:

@@ -93,9 +93,7 @@ def enter_child(view: View, resources: Resources, rules: Filter, slot: int, root
 def _build_root(view: View, uid: int | None) -> None:
     base = view.base
     linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-    linux.mount(
-        "tmpfs", base, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,nr_inodes=4000,mode=755"
-    )
+    linux.mount("tmpfs", base, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,nr_inodes=4000,mode=755")
     os.mkdir(f"{base}/.old")
     for path in view.binds:
         target = base + path

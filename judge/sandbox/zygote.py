@@ -118,7 +118,7 @@ def stage(control: socket.socket, scene: dict[str, Any], rules: Any, base: str) 
 
 
 def set_scene(scene: dict[str, Any]) -> types.ModuleType | None:
-    """Put the problem's folders on the path, import its modules and its driver (as text: the file stays out of sight)."""
+    """Put the problem's folders on the path, import its modules and its driver (as text: its file stays hidden)."""
     sys.path[:0] = scene["paths"]
     sys.dont_write_bytecode = True
     for name in scene["modules"]:
@@ -132,7 +132,9 @@ def set_scene(scene: dict[str, Any]) -> types.ModuleType | None:
     return driver
 
 
-def guard(request: dict[str, Any], fds: list[int], driver: types.ModuleType | None, view: Any, rules: Any) -> None:
+def guard(
+    request: dict[str, Any], fds: list[int], driver: types.ModuleType | None, view: Any, rules: Any
+) -> None:
     """Fork the child into its namespaces, wait for it, and report how it ended. Runs no line of a submission."""
     from judge.sandbox import strong
 

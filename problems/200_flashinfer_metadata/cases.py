@@ -93,7 +93,11 @@ def generate(rng):
     rows = rng.integer(2, 8)
     reqs = []
     for row in rng.sample(range(rows), rng.integer(1, min(5, rows))):
-        seq_len = max(1, rng.integer(0, 4) * page_size + rng.integer(-1, 1)) if rng.chance(1, 2) else rng.integer(1, 40)
+        seq_len = (
+            max(1, rng.integer(0, 4) * page_size + rng.integer(-1, 1))
+            if rng.chance(1, 2)
+            else rng.integer(1, 40)
+        )
         extend_len = 1 if rng.chance(1, 3) else rng.integer(1, seq_len)
         reqs.append((row, extend_len, seq_len))
     width = max(-(-seq_len // page_size) for _, _, seq_len in reqs) + rng.integer(0, 2)
@@ -102,8 +106,14 @@ def generate(rng):
 
 
 FEATURES = {
-    "page_border": {"zh": "有长度正好是页大小的整数倍的请求", "en": "a length is a multiple of the page size"},
-    "cached": {"zh": "有命中缓存的请求（extend_len < seq_len）", "en": "some request is partly cached (extend_len < seq_len)"},
+    "page_border": {
+        "zh": "有长度正好是页大小的整数倍的请求",
+        "en": "a length is a multiple of the page size",
+    },
+    "cached": {
+        "zh": "有命中缓存的请求（extend_len < seq_len）",
+        "en": "some request is partly cached (extend_len < seq_len)",
+    },
     "paged": {"zh": "页大小大于 1", "en": "the page size is greater than 1"},
     "several": {"zh": "不止一个请求", "en": "there is more than one request"},
     "unordered": {"zh": "请求的行不是 0、1、2、…", "en": "the requests' rows are not 0, 1, 2, ..."},

@@ -1,10 +1,21 @@
 """What the checker derives from an answer to problem 200: it plans and runs its own fake wrapper with it, on a pool of
 its own, and compares with the engine's torch backend given the same requests."""
 
+from itertools import pairwise
+
 import torch
 from flashinfer import BatchPrefillWithPagedKVCacheWrapper
 
-from judge.evidence import HEAD_DIM, KV_HEADS, QO_HEADS, Request, paged_cache, queries, reference_attention, run_kernel
+from judge.evidence import (
+    HEAD_DIM,
+    KV_HEADS,
+    QO_HEADS,
+    Request,
+    paged_cache,
+    queries,
+    reference_attention,
+    run_kernel,
+)
 
 NAMES = {
     "paged_kv_indptr": "kv_indptr",
@@ -20,7 +31,9 @@ def check(inputs, got, want):
     table, page_size = inputs["page_table"], inputs["page_size"]
 
     def use():
-        wrapper = BatchPrefillWithPagedKVCacheWrapper(torch.empty(1 << 20, dtype=torch.uint8), "NHD", backend="fa2")
+        wrapper = BatchPrefillWithPagedKVCacheWrapper(
+            torch.empty(1 << 20, dtype=torch.uint8), "NHD", backend="fa2"
+        )
         wrapper.plan(
             got["qo_indptr"],
             got["kv_indptr"],
@@ -47,7 +60,7 @@ def invariants(inputs, got):
             yield {"zh": f"{name} 应有 B+1 个元素（B 是请求数）", "en": f"{name} must have B+1 entries"}
         if not indptr or indptr[0] != 0:
             yield {"zh": f"{name} 应从 0 开始", "en": f"{name} must begin with 0"}
-        if any(a > b for a, b in zip(indptr, indptr[1:], strict=False)):
+        if any(a > b for a, b in pairwise(indptr)):
             yield {"zh": f"{name} 不能递减", "en": f"{name} must not decrease"}
     if got["kv_indptr"].tolist()[-1:] != [len(got["kv_indices"])]:
         yield {

@@ -1,5 +1,5 @@
-"""Cases of problem 201: batches over a page table whose pages come from a shuffled pool. Request: [table_idx, cached_len,
-device_len]; `padding` holds the dummies that fill a decode batch up."""
+"""Cases of problem 201: batches over a page table whose pages come from a shuffled pool. A request is [table_idx,
+cached_len, device_len]; `padding` holds the dummies that fill a decode batch up."""
 
 import torch
 
@@ -23,7 +23,11 @@ def batch(reqs, phase="prefill", padding=()):
 
 
 def case(seed, reqs, rows, *, width=16, page_size=1, phase="prefill", padding=(), following=None):
-    inputs = {**batch(reqs, phase, padding), "page_table": table(seed, rows, width, page_size), "page_size": page_size}
+    inputs = {
+        **batch(reqs, phase, padding),
+        "page_table": table(seed, rows, width, page_size),
+        "page_size": page_size,
+    }
     if following is not None:
         inputs["next"] = following
     return inputs
@@ -32,7 +36,11 @@ def case(seed, reqs, rows, *, width=16, page_size=1, phase="prefill", padding=()
 def straight():
     """The chapter's example: request 0 has positions 16 and on, request 1 has 40 and on."""
     rows = [list(range(16, 32)), list(range(40, 56))]
-    inputs = {**batch([(0, 3, 5), (1, 5, 6)]), "page_table": torch.tensor(rows, dtype=torch.int32), "page_size": 1}
+    inputs = {
+        **batch([(0, 3, 5), (1, 5, 6)]),
+        "page_table": torch.tensor(rows, dtype=torch.int32),
+        "page_size": 1,
+    }
     return inputs
 
 
@@ -68,7 +76,9 @@ NOTES = {
 def fixed():
     return {
         "sparse_decode": case("sparse", [(7, 8, 9), (2, 2, 3), (5, 13, 14)], 8, phase="decode"),
-        "padded_decode": case("padded", [(1, 6, 7), (3, 3, 4)], 6, phase="decode", padding=[(5, 0, 1), (5, 0, 1)]),
+        "padded_decode": case(
+            "padded", [(1, 6, 7), (3, 3, 4)], 6, phase="decode", padding=[(5, 0, 1), (5, 0, 1)]
+        ),
         "all_hit_permuted": case("hit", [(2, 4, 7), (0, 3, 8), (1, 5, 6)], 3),
         "miss_hit": case("miss hit", [(0, 0, 5), (1, 3, 6)], 2),
         "hit_miss": case("hit miss", [(1, 3, 6), (0, 0, 5)], 3),
@@ -76,11 +86,11 @@ def fixed():
         "four_and_one": case("four one", [(0, 2, 6), (1, 4, 5)], 2),
         "prefill_of_ones": case("ones", [(2, 3, 4), (0, 6, 7)], 3),
         "page_size_4": case("four", [(3, 0, 4), (1, 4, 8), (2, 2, 7), (0, 8, 9)], 4, width=4, page_size=4),
-        "page_size_4_decode": case("four decode", [(2, 7, 8), (0, 3, 4), (1, 8, 9)], 3, width=4, page_size=4, phase="decode"),
-        "one_request": case("single", [(1, 2, 9)], 2),
-        "two_batches": case(
-            "sequence", [(1, 2, 6), (0, 3, 5)], 3, following=batch([(2, 1, 7), (0, 2, 9)])
+        "page_size_4_decode": case(
+            "four decode", [(2, 7, 8), (0, 3, 4), (1, 8, 9)], 3, width=4, page_size=4, phase="decode"
         ),
+        "one_request": case("single", [(1, 2, 9)], 2),
+        "two_batches": case("sequence", [(1, 2, 6), (0, 3, 5)], 3, following=batch([(2, 1, 7), (0, 2, 9)])),
     }
 
 
@@ -109,10 +119,20 @@ def generate(rng):
     reqs = []
     for row in rng.sample(range(rows), rng.integer(1, min(4, rows))):
         device_len = rng.integer(2, width * page_size - 1)
-        reqs.append((row, device_len - 1 if decode else rng.choice([0, rng.integer(1, device_len - 1)]), device_len))
+        reqs.append(
+            (row, device_len - 1 if decode else rng.choice([0, rng.integer(1, device_len - 1)]), device_len)
+        )
     padding = [(rows, 0, 1)] * rng.integer(0, 2) if decode else []
     phase = "decode" if decode else "prefill"
-    return case(str(rng.below(1 << 30)), reqs, rows + 1, width=width, page_size=page_size, phase=phase, padding=padding)
+    return case(
+        str(rng.below(1 << 30)),
+        reqs,
+        rows + 1,
+        width=width,
+        page_size=page_size,
+        phase=phase,
+        padding=padding,
+    )
 
 
 FEATURES = {

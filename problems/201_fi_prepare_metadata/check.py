@@ -1,11 +1,22 @@
-"""What the checker derives from an answer to problem 201: it plans and runs its own fake wrapper of the chosen kind with
-the metadata, as the backend would, and compares with the engine's torch backend."""
+"""What the checker derives from an answer to problem 201: it plans and runs its own fake wrapper of the chosen kind
+with the metadata, as the backend would, and compares with the engine's torch backend."""
+
+from itertools import pairwise
 
 import torch
 from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
 
 from judge.core.verdict import Mismatch
-from judge.evidence import HEAD_DIM, KV_HEADS, QO_HEADS, Request, paged_cache, queries, reference_attention, run_kernel
+from judge.evidence import (
+    HEAD_DIM,
+    KV_HEADS,
+    QO_HEADS,
+    Request,
+    paged_cache,
+    queries,
+    reference_attention,
+    run_kernel,
+)
 
 NAMES = {
     "qo_indptr": "cu_seqlens_q_cpu",
@@ -33,7 +44,10 @@ def use_metadata(inputs, batch, got):
     if not all(isinstance(got.get(name), torch.Tensor) for name in TENSORS):
         return []
     table = inputs["page_table"]
-    requests = [Request(row, kv_len - cached_len, kv_len) for row, cached_len, kv_len in batch["reqs"] + batch["padding"]]
+    requests = [
+        Request(row, kv_len - cached_len, kv_len)
+        for row, cached_len, kv_len in batch["reqs"] + batch["padding"]
+    ]
     q = queries(sum(r.extend_len for r in requests))
     workspace = torch.empty(1 << 20, dtype=torch.uint8)
     shared = {
@@ -77,10 +91,13 @@ def invariants(inputs, got):
     for name in ("cu_seqlens_q_cpu", "cu_seqlens_k_cpu"):
         indptr = got[name].tolist()
         if len(indptr) != bs + 1:
-            yield {"zh": f"{name} 应有 B+1 个元素（B 是填充后的请求数）", "en": f"{name} must have B+1 entries (B counts padding)"}
+            yield {
+                "zh": f"{name} 应有 B+1 个元素（B 是填充后的请求数）",
+                "en": f"{name} must have B+1 entries (B counts padding)",
+            }
         if not indptr or indptr[0] != 0:
             yield {"zh": f"{name} 应从 0 开始", "en": f"{name} must begin with 0"}
-        if any(a > b for a, b in zip(indptr, indptr[1:], strict=False)):
+        if any(a > b for a, b in pairwise(indptr)):
             yield {"zh": f"{name} 不能递减", "en": f"{name} must not decrease"}
     if got["cu_seqlens_k_cpu"].tolist()[-1:] != [len(got["indices"])]:
         yield {
@@ -88,4 +105,7 @@ def invariants(inputs, got):
             "en": "the last entry of cu_seqlens_k_cpu must be the length of indices",
         }
     if any(n != 1 for n in got["last_page_len_cpu"].tolist()):
-        yield {"zh": "一页一个 token 时 last_page_len_cpu 恒为 1", "en": "with pages of one token last_page_len_cpu is all ones"}
+        yield {
+            "zh": "一页一个 token 时 last_page_len_cpu 恒为 1",
+            "en": "with pages of one token last_page_len_cpu is all ones",
+        }

@@ -1,4 +1,4 @@
-"""Runs problem 201 inside the sandbox: a backend over a small pool, fresh for every case; then looks at the metadata."""
+"""Runs problem 201 inside the sandbox: a backend over a small pool, fresh for every case."""
 
 import torch
 
@@ -47,7 +47,9 @@ def run(submission, inputs):
     reset_global_ctx()
     set_global_ctx(Context(page_size=page_size, page_table=table))
     num_pages = int(table.max()) // page_size + 1
-    backend = FlashInferBackend(CONFIG, MHAKVCache(CONFIG, num_pages, page_size, torch.float32, torch.device("cpu")))
+    backend = FlashInferBackend(
+        CONFIG, MHAKVCache(CONFIG, num_pages, page_size, torch.float32, torch.device("cpu"))
+    )
     batch = make_batch(inputs)
     backend.prepare_metadata(batch)
     if "next" not in inputs:

@@ -1,0 +1,164 @@
+"""The coordinator of one submission: owns its child's pipes and the clock, streams progress, writes the verdict. It
+executes nothing of the submission and looks into no reply: that is the checker's part."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from judge.core.status import Status
+from judge.core.verdict import CaseResult, Message, Verdict, overall
+from judge.exam import Which
+from judge.sandbox.process import Child, Ending, Reply
+from judge.staging import LOAD_MS, TEACH_MS, child_limits, load_frame
+
+if TYPE_CHECKING:
+    from judge.judge import Judge, OnEvent, Prepared
+
+
+class Coordinator:
+    """One submission on its way through the judge.
+
+    Invariants: `cases[i]` is the result of case i, in the order of the sitting; the child runs one case at a time;
+    checking lags behind it on a thread of its own, so that neither waits for the other.
+    """
+
+    def __init__(
+        self, judge: Judge, prepared: Prepared, text: str, seed: bytes, which: Which, emit: OnEvent
+    ) -> None:
+        self.judge = judge
+        self.prepared = prepared
+        self.package = prepared.package
+        self.text = text
+        self.emit = emit
+        self.header, self.frames = judge.open_sitting(prepared, seed, which, text.count("\n") + 1)
+        self.sitting = self.header["sitting"]
+        self.n: int = self.header["n"]
+        self.cases: dict[int, CaseResult] = {}
+        self.cpu_ms = 0.0
+        self.message: Message | None = None
+        self.drawn_answers: Future[None] | None = None
+
+    def run(self) -> Verdict:
+        self.emit({"type": "start", "total": self.n, "tier": self.judge.tier})
+        with self.judge.running:
+            if self.header["drawn"]:
+                self.drawn_answers = self.judge.background.submit(
+                    self._learn_drawn, "", self.package.solution
+                )
+            child = self.prepared.stage.spawn(child_limits(self.package))
+            try:
+                status = self._load(child)
+                if status is None:
+                    self._run_cases(child)
+                    status = overall([c.status for c in self.cases.values()])
+                verdict = self._finish(child, status)
+            finally:
+                self.judge.retire(child, self.prepared.stage)
+                if self.drawn_answers is not None:
+                    self.drawn_answers.result()
+                self.judge.call("close", sitting=self.sitting)
+        self.emit({"type": "verdict", "verdict": verdict.to_json()})
+        return verdict
+
+    def _learn_drawn(self, name: str, source: str) -> None:
+        drawn = [self.frames[i] for i in self.header["drawn"]]
+        run = self.judge.run_trusted(self.prepared, source, drawn)
+        if not name and not all(run.replies):
+            raise RuntimeError(f"problem {self.package.id}: the reference does not answer a random case")
+        self.judge.call("learn_drawn", run.replies, sitting=self.sitting, name=name)
+
+    def _load(self, child: Child) -> Status | None:
+        """Load the submission. None if all is well, else the verdict's status, with `message` set."""
+        answer = child.exchange(load_frame(self.package, self.text), LOAD_MS)
+        if isinstance(answer, Ending):
+            self.message = answer.message
+            status = answer.status
+        else:
+            self.cpu_ms += answer.cpu_ms
+            reply, _ = self.judge.call("loading", [answer.data], sitting=self.sitting)
+            if reply["status"] is None:
+                return None
+            self.message = Message.from_json(reply["message"])
+            status = Status(reply["status"])
+        for i in range(self.n):
+            self._record(i, self.judge.end_case(self.header, i, Status.NOT_RUN, None))
+        return status
+
+    def _run_cases(self, child: Child) -> None:
+        with ThreadPoolExecutor(1) as checking:
+            jobs = []
+            for i in range(self.n):
+                answer = child.exchange(self.frames[i])
+                jobs.append(checking.submit(self._check, i, answer))
+                if isinstance(answer, Ending):
+                    self.message = answer.message
+                    jobs += [checking.submit(self._check, k, None) for k in range(i + 1, self.n)]
+                    break
+                self.cpu_ms += answer.cpu_ms
+            for job in jobs:
+                job.result()
+
+    def _check(self, index: int, answer: Reply | Ending | None) -> None:
+        if isinstance(answer, Reply):
+            if self.drawn_answers is not None and index in self.header["drawn"]:
+                self.drawn_answers.result()
+            case = self._ask_checker(index, answer)
+        elif isinstance(answer, Ending):
+            case = self.judge.end_case(self.header, index, answer.status, answer.message)
+        else:
+            case = self.judge.end_case(self.header, index, Status.NOT_RUN, None)
+        self._record(index, case)
+
+    def _ask_checker(self, index: int, answer: Reply) -> dict[str, Any]:
+        reply, _ = self.judge.call(
+            "check", [answer.data, answer.output], sitting=self.sitting, index=index, cpu_ms=answer.cpu_ms
+        )
+        case: dict[str, Any] = reply["case"]
+        return case
+
+    def _record(self, index: int, case: dict[str, Any]) -> None:
+        self.cases[index] = CaseResult.from_json(case)
+        self.emit({"type": "case", "done": len(self.cases), "total": self.n, "case": case})
+
+    def _finish(self, child: Child, status: Status) -> Verdict:
+        cases = [self.cases[i] for i in range(self.n)]
+        verdict = self.judge.verdict(self.package, status, cases, self.cpu_ms, self.message)
+        if status in (Status.ACCEPTED, Status.COMPILE_ERROR) or any(
+            c.status is Status.NOT_RUN for c in cases[:1]
+        ):
+            return verdict
+        self._teach(child)
+        if self.package.wrong:
+            self.judge.learn_mistakes(self.prepared)
+            if self.header["drawn"]:
+                possible, _ = self.judge.call("possible_mistakes", sitting=self.sitting)
+                jobs = [
+                    self.judge.background.submit(self._learn_drawn, name, self.package.wrong[name].source)
+                    for name in possible["names"]
+                ]
+                for job in jobs:
+                    job.result()
+        reply, _ = self.judge.call("finish", sitting=self.sitting)
+        verdict.diagnosis, verdict.counterexample = reply["diagnosis"], reply["counterexample"]
+        return verdict
+
+    def _teach(self, child: Child) -> None:
+        """Run the teach cases, smallest first, until one fails: that one may be shown whole."""
+        fresh: Child | None = None
+        try:
+            if child.ended is not None:
+                child = fresh = self.prepared.stage.spawn(child_limits(self.package))
+                if isinstance(child.exchange(load_frame(self.package, self.text), LOAD_MS), Ending):
+                    return
+            for i in range(self.n, len(self.frames)):
+                answer = child.exchange(self.frames[i], TEACH_MS)
+                if isinstance(answer, Ending):
+                    self.judge.end_case(self.header, i, answer.status, answer.message)
+                    return
+                case = self._ask_checker(i, answer)
+                if case["status"] != Status.ACCEPTED:
+                    return
+        finally:
+            if fresh is not None:
+                self.judge.retire(fresh, self.prepared.stage)

@@ -28,6 +28,7 @@ def script_texts() -> dict[str, str]:
             "%(size)s tokens, where a page ends.",
             size="{size}",
         ),
+        "table_help_one": gettext("Coloured: tokens of a request; framed: those computed in this step."),
         "pool": gettext("Pool: which request reads which page"),
         "pool_tokens": gettext("Pool, in pages of one token: which request reads which position"),
         "arrays": gettext("The arrays, cut by request"),

@@ -2,10 +2,6 @@
 // "nothing there" in place of failing.
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-export interface Table {
-  rows: number[][];
-}
-
 /** One request of a batch: its row, tokens computed before this step, tokens after it. */
 export interface Req {
   row: number;
@@ -26,15 +22,17 @@ export interface Roles {
   cut: string;
   pages: string;
   others: string[];
+  countsNew: boolean;
 }
 
 const ROLES: Roles[] = [
-  { queries: "qo_indptr", cut: "kv_indptr", pages: "kv_indices", others: ["kv_last_page_len"] },
+  { queries: "qo_indptr", cut: "kv_indptr", pages: "kv_indices", others: ["kv_last_page_len"], countsNew: true },
   {
     queries: "cu_seqlens_q_cpu",
     cut: "cu_seqlens_k_cpu",
     pages: "indices",
     others: ["last_page_len_cpu", "seq_lens_cpu"],
+    countsNew: false,
   },
 ];
 
@@ -59,15 +57,17 @@ function int(value: Json | undefined): number | null {
   return typeof value === "number" && Number.isInteger(value) ? value : null;
 }
 
-function request(value: Json): Req | null {
-  if (Array.isArray(value)) {
-    const [row, second, length] = value.map((v) => int(v));
-    if (row == null || second == null || length == null) return null;
-    return { row, cached: length - second, length };
-  }
-  if (!isRecord(value)) return null;
-  const [row, cached, length] = [int(value["table_idx"]), int(value["cached_len"]), int(value["device_len"])];
-  return row == null || cached == null || length == null ? null : { row, cached, length };
+/** A request is written (row, new tokens, length) where the roles count new tokens, else (row, cached, length). */
+function request(value: Json, roles: Roles): Req | null {
+  const parts = isRecord(value) ? ["table_idx", "cached_len", "device_len"].map((name) => value[name]) : value;
+  if (!Array.isArray(parts)) return null;
+  const [row, second, length] = parts.map((v) => int(v));
+  if (row == null || second == null || length == null) return null;
+  return { row, cached: roles.countsNew && Array.isArray(value) ? length - second : second, length };
+}
+
+function requests(value: Json | undefined, roles: Roles): (Req | null)[] {
+  return Array.isArray(value) ? value.map((v) => request(v, roles)) : [];
 }
 
 /** The scene of a case, or null if its inputs are of another kind. */
@@ -75,8 +75,10 @@ export function readScene(inputs: Json, expected: Json): Scene | null {
   if (!isRecord(inputs) || !isRecord(expected)) return null;
   const table = matrix(inputs["page_table"]);
   const roles = ROLES.find((r) => r.cut in expected && r.pages in expected);
-  const reqs = Array.isArray(inputs["reqs"]) ? inputs["reqs"].map(request) : [];
-  if (!table?.length || !roles || !reqs.length || reqs.some((r) => r === null)) return null;
+  if (!table?.length || !roles) return null;
+  // A padded batch goes on with requests that only fill it up; the arrays have them too.
+  const reqs = [...requests(inputs["reqs"], roles), ...requests(inputs["padding"], roles)];
+  if (!reqs.length || reqs.some((r) => r === null)) return null;
   // The graft's view of the pool has pages of one token, whatever the engine's page size is.
   const pageSize = roles.pages === "indices" ? 1 : (int(inputs["page_size"]) ?? 1);
   return { table, pageSize: Math.max(1, pageSize), reqs: reqs as Req[], roles };

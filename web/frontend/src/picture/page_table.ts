@@ -23,7 +23,7 @@ export function drawPageTable(inputs: Json, expected: Json, got: Json): (Element
   if (!right) return [];
   const yours = mine && stretches(vector(mine[scene.roles.pages]), vector(mine[scene.roles.cut]), scene.reqs.length);
   return [
-    part(say("table"), tablePart(scene), say("table_help", { size: scene.pageSize })),
+    part(say("table"), tablePart(scene), scene.pageSize === 1 ? say("table_help_one") : say("table_help", { size: scene.pageSize })),
     part(scene.pageSize === 1 ? say("pool_tokens") : say("pool"), poolPart(scene, right, mine ? (yours ?? null) : undefined), ""),
     part(say("arrays"), arraysPart(scene, expected, mine), mine ? say("arrays_help") : ""),
     ...(mine && !yours ? [note(say("cut_unusable", { field: scene.roles.cut }))] : []),
@@ -71,11 +71,14 @@ function tablePart(scene: Scene): SVGSVGElement {
   }
   rows.forEach((row, line) => {
     const y = top + line * (HIGH + 6);
-    const owner = scene.reqs.findIndex((r) => r.row === row);
-    const req = scene.reqs[owner];
-    children.push(text(0, y + HIGH / 2, req ? say("row_of", { row, letter: letter(owner) }) : say("row", { row }), "label"));
+    const owners = scene.reqs.flatMap((r, i) => (r.row === row ? [i] : []));
+    const whose = owners.length ? say("row_of", { row, letter: names(owners) }) : say("row", { row });
+    children.push(text(0, y + HIGH / 2, whose, "label"));
     scene.table[row]?.slice(0, columns).forEach((value, at) => {
-      children.push(box(LEFT + at * CELL, y, CELL, HIGH, value, tokenClass(req, owner, at), tokenTitle(req, owner, at)));
+      const owner = owners.find((i) => at < (scene.reqs[i]?.length ?? 0));
+      const req = owner === undefined ? undefined : scene.reqs[owner];
+      const title = req ? tokenTitle(req, owner ?? 0, at) : say("token_unused");
+      children.push(box(LEFT + at * CELL, y, CELL, HIGH, value, req ? tokenClass(req, owner ?? 0, at) : "free", title));
     });
     for (let at = scene.pageSize; scene.pageSize > 1 && at < columns; at += scene.pageSize) {
       const x = LEFT + at * CELL;
@@ -85,13 +88,11 @@ function tablePart(scene: Scene): SVGSVGElement {
   return canvas(LEFT + columns * CELL + 2, top + rows.length * (HIGH + 6), children);
 }
 
-function tokenClass(req: Req | undefined, owner: number, at: number): string {
-  if (!req || at >= req.length) return "free";
+function tokenClass(req: Req, owner: number, at: number): string {
   return `${colour(owner)} ${at < req.cached ? "cached" : "new"}`;
 }
 
-function tokenTitle(req: Req | undefined, owner: number, at: number): string {
-  if (!req || at >= req.length) return say("token_unused");
+function tokenTitle(req: Req, owner: number, at: number): string {
   return say(at < req.cached ? "token_cached" : "token_new", { letter: letter(owner), at });
 }
 
@@ -133,8 +134,8 @@ function arraysPart(scene: Scene, expected: { [key: string]: Json }, got: { [key
   for (const field of fields) {
     const want = vector(expected[field]) ?? [];
     const have = got ? vector(got[field]) : undefined;
-    children.push(text(0, y + 9, field, "field"));
-    y += 16;
+    children.push(text(0, y + 8, field, "field"));
+    y += 20;
     if (field === pages) y += drawBrackets(children, vector(expected[cut]), want.length, y, true);
     children.push(text(0, y + HIGH / 2, say("right"), "label"));
     want.slice(0, MAX_COLUMNS).forEach((value, i) => {

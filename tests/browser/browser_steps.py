@@ -1,0 +1,50 @@
+"""What a person does on the problem page, as functions of a Playwright page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+SUBMIT = re.compile("^(Submit|提交)$")
+RUN = re.compile("^(Run public cases only|只跑公开用例)$")
+
+
+def ready(page: Any) -> None:
+    """Wait until the editor has taken the place of the text area."""
+    page.wait_for_selector("[data-editor][data-ready]")
+
+
+def write(page: Any, source: str) -> None:
+    """Put `source` into the editor in place of what is there, as a person would paste it."""
+    page.click(".cm-content")
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.press("Delete")
+    page.keyboard.insert_text(source)
+
+
+def editor_text(page: Any) -> str:
+    return page.evaluate(
+        "() => [...document.querySelectorAll('.cm-line')].map(l => l.textContent).join('\\n')"
+    )
+
+
+def send(page: Any, button: re.Pattern[str] = SUBMIT) -> Any:
+    """Press the button; returns the result of this very submission, maybe still live."""
+    shown = page.locator("[data-result] .result")
+    before = shown.get_attribute("data-submission") if shown.count() else "0"
+    page.get_by_role("button", name=button).click()
+    page.wait_for_function(
+        """before => {
+          const result = document.querySelector("[data-result] .result");
+          return result && result.dataset.submission !== before;
+        }""",
+        arg=before,
+    )
+    return shown
+
+
+def submit(page: Any, button: re.Pattern[str] = SUBMIT) -> Any:
+    """Press the button and wait for the verdict of this very submission."""
+    result = send(page, button)
+    page.wait_for_selector("[data-result] .result:not([data-live])")
+    return result

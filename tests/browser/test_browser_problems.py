@@ -1,0 +1,92 @@
+"""The two problems in a real Chromium: the reference is accepted, every known mistake is named, the history
+stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browser_steps import ready, submit, write
+
+from judge.packages import load_packages
+
+pytestmark = pytest.mark.browser
+PACKAGES = load_packages()
+MISTAKES = [(p.id, name) for p in PACKAGES.values() for name in p.wrong]
+
+
+@pytest.mark.parametrize("problem", PACKAGES)
+def test_the_reference_is_accepted_and_the_history_stays(open_page, problem):
+    page = open_page(f"/problems/{problem}")
+    ready(page)
+    write(page, PACKAGES[problem].solution)
+    result = submit(page)
+    assert "accepted" in result.locator(".outcome").inner_text()
+    number = result.get_attribute("data-submission")
+    page.reload()
+    row = page.locator("[data-history] tr", has=page.locator(f'a[href="/submissions/{number}"]'))
+    assert "accepted" in row.inner_text()
+    assert "accepted" in page.locator("[data-result] .outcome").inner_text()
+    row.locator("a").click()
+    assert (
+        PACKAGES[problem].solution.strip().splitlines()[-1].strip()
+        in page.locator("pre.numbered").inner_text()
+    )
+    page.goto(page.url.partition("/submissions")[0] + "/problems")
+    assert "solved" in page.locator("tr", has_text=PACKAGES[problem].title["en"]).inner_text()
+
+
+@pytest.fixture(scope="module")
+def solver(site, chromium):
+    """One page a problem, kept open as a learner keeps it: try after try."""
+    pages: dict[int, Any] = {}
+
+    def page_of(problem: int) -> Any:
+        if problem not in pages:
+            context = chromium.new_context(locale="zh-CN", viewport={"width": 1440, "height": 900})
+            context.set_default_timeout(60_000)
+            page = context.new_page()
+            page.goto(site.start)
+            page.goto(f"{site.base}/problems/{problem}")
+            ready(page)
+            pages[problem] = page
+        return pages[problem]
+
+    yield page_of
+    for page in pages.values():
+        page.context.close()
+
+
+@pytest.mark.parametrize(("problem", "name"), MISTAKES, ids=[f"{p}-{n}" for p, n in MISTAKES])
+def test_a_mistake_is_named(solver, problem, name):
+    page, mistake = solver(problem), PACKAGES[problem].wrong[name]
+    write(page, mistake.source)
+    result = submit(page)
+    assert result.locator(".outcome .badge").get_attribute("class").split()[1] == mistake.verdict
+    findings = result.locator(".diagnosis .finding")
+    assert mistake.diagnosis["zh"] in findings.first.inner_text()
+    chapter, _, anchor = mistake.section.partition("#")
+    link = findings.first.locator("a").get_attribute("href")
+    assert link == f"/chapters/{int(chapter.removeprefix('ch'))}#{anchor}"
+
+
+@pytest.mark.parametrize("problem", PACKAGES)
+def test_the_counterexample_is_drawn(solver, problem):
+    page = solver(problem)
+    write(page, PACKAGES[problem].wrong["rows_by_enumeration"].source)
+    result = submit(page)
+    picture = result.locator(".counterexample figure")
+    assert picture.locator("svg").count() == 3
+    assert picture.locator(".box.differs").count() > 0
+    assert picture.locator("text.cross").count() > 0
+    assert result.locator(".counterexample mark").count() > 0
+
+
+def test_the_link_of_a_diagnosis_leads_to_its_section(solver):
+    page = solver(200)
+    write(page, PACKAGES[200].wrong["last_page_len_modulo"].source)
+    href = submit(page).locator(".finding a").first.get_attribute("href")
+    tab = page.context.new_page()
+    tab.goto(page.url.partition("/problems")[0] + href)
+    assert tab.locator(f"#{href.partition('#')[2]}").is_visible()
+    tab.close()

@@ -8,6 +8,7 @@ forks a lot.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import secrets
 import signal
@@ -34,6 +35,7 @@ FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 30.0
 HEALTHY_AFTER_S = 30.0  # a child that lived this long starts again at once
 END_S = 10.0  # a child that has not ended this long after SIGTERM is killed
 START_S = 60.0
+_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -59,7 +61,14 @@ class Child:
     delay: float = field(default=FIRST_DELAY_S)
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.command, env=dict(self.env), cwd=ROOT, stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            self.command,
+            env=dict(self.env),
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            process_group=0,  # Ctrl+C in the terminal reaches this process only, which ends the children in order
+            preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+        )
         self.started = time.monotonic()
 
     def look_after(self) -> None:
@@ -94,6 +103,12 @@ class Child:
             print(f"{self.name} does not end: killed", file=sys.stderr, flush=True)
             self.process.kill()
             self.process.wait()
+
+
+def _end_with_parent() -> None:
+    """In a new child: have the kernel send SIGTERM when the supervisor is gone, however it went."""
+    pr_set_pdeathsig = 1
+    _LIBC.prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def _how(code: int) -> str:

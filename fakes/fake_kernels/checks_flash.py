@@ -13,6 +13,7 @@ import torch
 
 from fake_kernels import mistakes_flash as m
 from fake_kernels.findings import Finding
+from fake_kernels.mistakes_indptr import NOT_A_TENSOR, NOT_A_VECTOR
 from fake_kernels.outcomes import Outcome, raises
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -45,6 +46,18 @@ class FlashCall:
     def page_size(self) -> int:
         """Tokens a page holds (the whole row of the cache without a page table)."""
         return self.k_cache.shape[1]
+
+
+def check_arrays(**arrays: object) -> Iterator[Finding]:
+    """Whether the index arrays are tensors, and the vectors among them one-dimensional; the other checks
+    rely on it. None is a missing array."""
+    for name, given in arrays.items():
+        if given is None:
+            continue
+        if not isinstance(given, torch.Tensor):
+            yield Finding(NOT_A_TENSOR, name, {"type": type(given).__name__})
+        elif name in ("cu_seqlens_q", "cu_seqlens_k_new") and given.ndim != 1:
+            yield Finding(NOT_A_VECTOR, name, {"shape": list(given.shape)})
 
 
 def check_call(call: FlashCall) -> Iterator[Finding]:
@@ -154,7 +167,7 @@ def _check_lengths(call: FlashCall) -> Iterator[Finding]:
         if length < 0:
             yield Finding(m.CACHE_SEQLENS_NEGATIVE, "cache_seqlens", {"position": i, "value": length})
     if call.cu_seqlens_k_new is not None and call.cu_seqlens_k_new.numel() == call.batch + 1:
-        sums = call.cu_seqlens_k_new.flatten().tolist()
+        sums = call.cu_seqlens_k_new.tolist()
         for i, length in enumerate(lengths):
             should = sums[i + 1] - sums[i]
             if should != length:

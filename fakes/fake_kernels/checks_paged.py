@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fake_kernels import mistakes_indptr as mi
 from fake_kernels import mistakes_paged as m
 from fake_kernels.findings import Finding, Mistake
 from fake_kernels.outcomes import GARBAGE, UNMEASURED, Outcome, Path, raises
@@ -50,12 +51,12 @@ class PagedMetadata:
     def named(self) -> Iterator[tuple[str, torch.Tensor, Mistake, Mistake]]:
         """Each array that is read as int32 where it lies: name, tensor, the mistakes of type and stride."""
         if self.qo_indptr is not None:
-            yield self.qo_name, self.qo_indptr, m.QO_INDPTR_NOT_INT32, m.NOT_CONTIGUOUS
-        yield self.indptr_name, self.kv_indptr, m.KV_INDPTR_NOT_INT32, m.NOT_CONTIGUOUS
+            yield self.qo_name, self.qo_indptr, mi.QO_INDPTR_NOT_INT32, mi.NOT_CONTIGUOUS
+        yield self.indptr_name, self.kv_indptr, mi.KV_INDPTR_NOT_INT32, mi.NOT_CONTIGUOUS
         if self.copied:
             return
         yield self.indices_name, self.indices, m.INDICES_NOT_INT32, m.INDICES_NOT_CONTIGUOUS
-        yield self.last_name, self.last_page_len, m.LAST_PAGE_LEN_NOT_INT32, m.NOT_CONTIGUOUS
+        yield self.last_name, self.last_page_len, m.LAST_PAGE_LEN_NOT_INT32, mi.NOT_CONTIGUOUS
 
 
 def check_vectors(meta: PagedMetadata) -> Iterator[Finding]:
@@ -71,9 +72,16 @@ def check_vectors(meta: PagedMetadata) -> Iterator[Finding]:
         if not isinstance(tensor, torch.Tensor):
             kind = type(tensor).__name__
             message = f"'{kind}' object has no attribute 'to'"
-            yield Finding(m.NOT_A_TENSOR, name, {"type": kind}, raises(AttributeError, message))
+            yield Finding(mi.NOT_A_TENSOR, name, {"type": kind}, raises(AttributeError, message))
         elif tensor.ndim != 1:
-            yield Finding(m.NOT_A_VECTOR, name, {"shape": list(tensor.shape)})
+            yield Finding(mi.NOT_A_VECTOR, name, {"shape": list(tensor.shape)})
+    told = meta.seq_lens
+    if told is not None and not isinstance(told, torch.Tensor):
+        kind = type(told).__name__
+        message = f"'{kind}' object has no attribute 'cpu'"
+        yield Finding(mi.NOT_A_TENSOR, "seq_lens", {"type": kind}, raises(AttributeError, message))
+    elif told is not None and (told.is_floating_point() or told.is_complex() or told.dtype == torch.bool):
+        yield Finding(m.SEQ_LENS_TYPE, "seq_lens", {"dtype": str(told.dtype).removeprefix("torch.")})
 
 
 def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
@@ -140,7 +148,7 @@ def _check_arrays(meta: PagedMetadata) -> Iterator[Finding]:
         if tensor.dtype != torch.int32:
             params: dict[str, object] = {"dtype": str(tensor.dtype).removeprefix("torch.")}
             outcome: Outcome | None = None if tensor.dtype == torch.int64 else UNMEASURED
-            if wrong_type is m.QO_INDPTR_NOT_INT32 and tensor.dtype == torch.int64:
+            if wrong_type is mi.QO_INDPTR_NOT_INT32 and tensor.dtype == torch.int64:
                 decrease = first_decrease(as_read(tensor, len(tensor)).tolist())
                 params.update(decrease or {})
                 outcome = None if decrease else UNMEASURED
@@ -158,7 +166,7 @@ def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
             first = int(meta.qo_indptr[0]) if rows else 0
             lacks_zero = rows == last and first != 0
             yield Finding(
-                m.QO_INDPTR_NO_LEADING_ZERO if lacks_zero else m.QO_INDPTR_COUNT,
+                mi.QO_INDPTR_NO_LEADING_ZERO if lacks_zero else mi.QO_INDPTR_COUNT,
                 meta.qo_name,
                 {"got": rows, "expected": last + 1, "batch": last}
                 | ({"position": 0, "value": first} if lacks_zero else {}),
@@ -170,14 +178,14 @@ def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
     else:
         # Which of the two is wrong? seq_lens decides; else an indptr that begins with 0 is believed.
         believed = indptr >= 1 and int(meta.kv_indptr[0]) == 0
-        batch = len(meta.seq_lens) if meta.seq_lens is not None else (indptr - 1 if believed else last)
+        batch = meta.seq_lens.numel() if meta.seq_lens is not None else (indptr - 1 if believed else last)
     if batch < 1:
-        yield Finding(m.EMPTY_BATCH, meta.qo_name if meta.qo_indptr is not None else meta.last_name)
+        yield Finding(mi.EMPTY_BATCH, meta.qo_name if meta.qo_indptr is not None else meta.last_name)
         return
     if last != batch:
         arithmetic, outcome = _length_arithmetic(meta)
         yield Finding(
-            m.LAST_PAGE_LEN_COUNT, meta.last_name, {"got": last, "expected": batch} | arithmetic, outcome
+            mi.LAST_PAGE_LEN_COUNT, meta.last_name, {"got": last, "expected": batch} | arithmetic, outcome
         )
     if indptr != batch + 1:
         yield _indptr_count(meta, batch)
@@ -189,20 +197,20 @@ def _indptr_count(meta: PagedMetadata, batch: int) -> Finding:
     if len(entries) == batch and entries[0] != 0:
         if _looks_like_lengths(meta, entries):
             return Finding(
-                m.KV_INDPTR_IS_LENGTHS,
+                mi.KV_INDPTR_IS_LENGTHS,
                 meta.indptr_name,
                 _sums(entries) | arithmetic,
-                outcome or m.SIZES_DIFFER,
+                outcome or mi.SIZES_DIFFER,
             )
         return Finding(
-            m.KV_INDPTR_NO_LEADING_ZERO,
+            mi.KV_INDPTR_NO_LEADING_ZERO,
             meta.indptr_name,
             {"position": 0, "value": entries[0], "got": batch, "expected": batch + 1, "batch": batch}
             | arithmetic,
             outcome,
         )
     return Finding(
-        m.KV_INDPTR_COUNT,
+        mi.KV_INDPTR_COUNT,
         meta.indptr_name,
         {"got": len(entries), "expected": batch + 1, "batch": batch},
     )
@@ -253,10 +261,10 @@ def _check_qo_indptr(meta: PagedMetadata) -> Iterator[Finding]:
     entries = meta.qo_indptr.tolist()
     decrease = first_decrease(entries)
     if decrease is not None:
-        yield Finding(m.QO_INDPTR_DECREASING, meta.qo_name, decrease)
+        yield Finding(mi.QO_INDPTR_DECREASING, meta.qo_name, decrease)
     if entries[0] != 0:
         yield Finding(
-            m.QO_INDPTR_NO_LEADING_ZERO,
+            mi.QO_INDPTR_NO_LEADING_ZERO,
             meta.qo_name,
             {
                 "position": 0,
@@ -277,15 +285,15 @@ def _check_kv_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     after_zero = entries[0] == 0 and meta.batch > 1 and entries[1:] == pages
     with_extra = entries[0] != 0 and entries[:-1] == pages
     if pages is not None and (after_zero or with_extra):
-        yield Finding(m.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(pages) | (decrease or {}), unnoticed)
+        yield Finding(mi.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(pages) | (decrease or {}), unnoticed)
     elif decrease is not None:
         lengths = entries[1:] if entries[0] == 0 else entries[: meta.batch]
         if sum(lengths) == len(meta.indices):
-            yield Finding(m.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(lengths) | decrease)
+            yield Finding(mi.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(lengths) | decrease)
         else:
-            yield Finding(m.KV_INDPTR_DECREASING, meta.indptr_name, decrease)
+            yield Finding(mi.KV_INDPTR_DECREASING, meta.indptr_name, decrease)
     if entries[0] != 0:
-        yield Finding(m.KV_INDPTR_NOT_FROM_ZERO, meta.indptr_name, {"position": 0, "value": entries[0]})
+        yield Finding(mi.KV_INDPTR_NOT_FROM_ZERO, meta.indptr_name, {"position": 0, "value": entries[0]})
 
 
 def _check_indices(meta: PagedMetadata) -> Iterator[Finding]:
@@ -293,7 +301,7 @@ def _check_indices(meta: PagedMetadata) -> Iterator[Finding]:
     if given < total:
         tokens = _counts_tokens(meta)
         yield Finding(
-            m.KV_INDPTR_IN_TOKENS if tokens else m.INDICES_TOO_SHORT,
+            mi.KV_INDPTR_IN_TOKENS if tokens else m.INDICES_TOO_SHORT,
             meta.indptr_name if tokens else meta.indices_name,
             {"got": given, "expected": total, "indptr": meta.indptr_name, "page_size": meta.page_size},
         )

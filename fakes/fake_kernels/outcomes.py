@@ -13,11 +13,11 @@ from typing import Literal
 
 from fake_kernels.errors import Text
 
-Path = Literal["dec", "tc", "fa2", "fa3", "sgl"]
+Path = Literal["dec", "tc", "fa2", "fa3", "sgl", "rows"]
 """The kernels told apart: CUDA-core decode, tensor-core decode, paged prefill on fa2 and fa3 (all
-flashinfer), FlashAttention 3 of sgl_kernel."""
+flashinfer), FlashAttention 3 of sgl_kernel, and the operators that work row by row."""
 
-PATHS: tuple[Path, ...] = ("dec", "tc", "fa2", "fa3", "sgl")
+PATHS: tuple[Path, ...] = ("dec", "tc", "fa2", "fa3", "sgl", "rows")
 
 PATH_NAMES: dict[str, Text] = {
     "dec": {"en": "CUDA-core decode", "zh": "CUDA core 的 decode"},
@@ -25,6 +25,7 @@ PATH_NAMES: dict[str, Text] = {
     "fa2": {"en": "prefill fa2", "zh": "prefill（fa2）"},
     "fa3": {"en": "prefill fa3", "zh": "prefill（fa3）"},
     "sgl": {"en": "FlashAttention 3", "zh": "FlashAttention 3"},
+    "rows": {"en": "this operator", "zh": "这个算子"},
 }
 
 Kind = Literal["garbage", "nan", "raises", "illegal", "harmless", "build_fails", "unmeasured"]

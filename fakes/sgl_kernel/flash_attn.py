@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from fake_kernels.checks_flash import FlashCall, check_call
+from fake_kernels.checks_flash import FlashCall, check_arrays, check_call
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import act, require_context, settle
 from fake_kernels.paged import token_slots
@@ -97,6 +97,12 @@ def flash_attn_with_kvcache(
             raise not_modelled(name, value)
     if cache_seqlens is None:
         raise not_modelled("cache_seqlens", cache_seqlens)
+    if isinstance(cache_seqlens, int):
+        arrays: dict[str, object] = {"page_table": page_table}
+    else:
+        arrays = {"page_table": page_table, "cache_seqlens": cache_seqlens}
+    arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k_new": cu_seqlens_k_new}
+    settle(check_arrays(**arrays), "sgl", during="run")
     batch = q.shape[0] if cu_seqlens_q is None else len(cu_seqlens_q) - 1
     if isinstance(cache_seqlens, int):
         cache_seqlens = torch.full((batch,), cache_seqlens, dtype=torch.int32)

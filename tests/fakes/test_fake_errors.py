@@ -12,7 +12,9 @@ import torch
 from fake_kernels import (
     mistakes_calls,
     mistakes_flash,
+    mistakes_indptr,
     mistakes_paged,
+    mistakes_rows,
     mode,
 )
 from fake_kernels.errors import KernelError, kernel_error
@@ -60,7 +62,7 @@ def test_an_error_is_also_of_the_real_type() -> None:
 
 
 def catalogue() -> list[Mistake]:
-    modules = (mistakes_paged, mistakes_calls, mistakes_flash)
+    modules = (mistakes_indptr, mistakes_paged, mistakes_calls, mistakes_flash, mistakes_rows)
     return [value for m in modules for value in vars(m).values() if isinstance(value, Mistake)]
 
 

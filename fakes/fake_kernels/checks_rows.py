@@ -1,0 +1,42 @@
+"""What can be wrong with the tensors of a row-by-row operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from fake_kernels import mistakes_rows as m
+from fake_kernels.findings import Finding, require_context, settle
+
+
+def require_rows(
+    **given: tuple[torch.Tensor, Sequence[int], torch.dtype],
+) -> None:
+    """Refuse tensors of another shape or type than given as `name=(tensor, shape, dtype)`.
+
+    What the real kernels do with them was not measured, so both modes refuse.
+    """
+
+    def findings() -> Iterator[Finding]:
+        for name, (tensor, shape, dtype) in given.items():
+            if list(tensor.shape) != list(shape):
+                yield Finding(m.SHAPES_DIFFER, name, {"got": list(tensor.shape), "expected": list(shape)})
+            if tensor.dtype != dtype:
+                yield Finding(m.DTYPES_DIFFER, name, {"got": str(tensor.dtype), "expected": str(dtype)})
+
+    require_context()
+    settle(findings(), "rows", during="run")
+
+
+def require_contiguous(**given: torch.Tensor) -> None:
+    """Refuse tensors that are not contiguous."""
+    settle(
+        (
+            Finding(m.NOT_CONTIGUOUS, name, {"stride": list(tensor.stride())})
+            for name, tensor in given.items()
+            if not tensor.is_contiguous()
+        ),
+        "rows",
+        during="run",
+    )

@@ -42,7 +42,8 @@ def prepare(engine: Engine, phase: Phase, reqs: list[Req], padding: int = 0) -> 
     batch = Batch(reqs=reqs, phase=phase)
     batch.padded_reqs = reqs + [engine.dummy_req] * padding
     batch.positions = make_positions(batch.padded_reqs, engine.device)
-    batch.input_ids = torch.cat([req.input_ids[req.cached_len : req.device_len] for req in batch.padded_reqs])
+    new_ids = torch.cat([req.input_ids[req.cached_len : req.device_len] for req in batch.padded_reqs])
+    batch.input_ids = new_ids.to(engine.device)
     batch.out_loc = torch.cat(
         [engine.page_table[req.table_idx, req.cached_len : req.device_len] for req in batch.padded_reqs]
     )

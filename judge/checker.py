@@ -175,7 +175,12 @@ class CheckerClient:
         ours.settimeout(deadline_s)
         self._sock = ours
         self._lock = threading.Lock()
-        self.alive = True
+        self._lost = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return not self._lost and self._process.poll() is None
 
     def call(
         self, do: str, blobs: list[bytes] | None = None, **request: Any
@@ -185,10 +190,10 @@ class CheckerClient:
                 rpc.send(self._sock, {"do": do, **request}, blobs or [])
                 answer = rpc.receive(self._sock)
             except rpc.ConnectionLost:
-                self.alive = False
+                self._lost = True
                 raise
         if answer is None:
-            self.alive = False
+            self._lost = True
             raise rpc.ConnectionLost("the checker process ended (its error is above, on stderr)")
         header, out = answer
         if "package_error" in header:

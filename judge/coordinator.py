@@ -145,6 +145,8 @@ class Coordinator:
 
     def _teach(self, child: Child) -> None:
         """Run the teach cases, smallest first, until one fails: that one may be shown whole."""
+        if child.ended is not None and child.ended.message.code == "wall_limit":
+            return  # it would only sleep again
         fresh: Child | None = None
         try:
             if child.ended is not None:

@@ -23,7 +23,7 @@ from judge.core.source import SourceError, decode_source
 from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict
 from judge.exam import Which
-from judge.packages import Package
+from judge.packages import Package, PackageError
 from judge.sandbox.client import Stage, Zygote
 from judge.sandbox.process import Child, Ending, SandboxError
 from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
@@ -94,35 +94,33 @@ class Judge:
         """End all processes."""
         self.background.shutdown(wait=True, cancel_futures=True)
         with self._lock:
-            for prepared in self._prepared.values():
-                prepared.close()
-            self._prepared.clear()
-            for process in (self._submissions, self._references, self._checker):
-                if process is not None:
-                    process.close()
-            self._submissions = self._references = self._checker = None
+            self._stop()
 
     def start(self) -> None:
         """Start the processes; returns when torch is loaded in all of them. `judge` does it by itself."""
         with self._lock:
-            if self._submissions is None:
+            for process in (self._submissions, self._references, self._checker):
+                if process is not None and not process.alive:
+                    log.warning("a process of the judge has died: starting all anew")
+                    self._stop()
+                    break
+            if self._submissions is None or self._references is None or self._checker is None:
                 self._submissions = Zygote("submission")
-            if self._references is None:
                 self._references = Zygote("reference")
-            if self._checker is None or not self._checker.alive:
-                if self._checker is not None:
-                    self._checker.close()
-                self._forget()
                 self._checker = CheckerClient()
                 self._versions = {**self._checker.call("hello")[0], "judge": VERSION}
-            self._submissions.wait_ready()
-            self._references.wait_ready()
+                self._submissions.wait_ready()
+                self._references.wait_ready()
 
-    def _forget(self) -> None:
-        """Drop all problems: their answers were in a checker that is gone."""
+    def _stop(self) -> None:
+        """End all processes and drop all problems: their answers were in a checker that is gone."""
         for prepared in self._prepared.values():
             prepared.close()
         self._prepared.clear()
+        for process in (self._submissions, self._references, self._checker):
+            if process is not None:
+                process.close()
+        self._submissions = self._references = self._checker = None
 
     def call(
         self, do: str, blobs: list[bytes] | None = None, **request: Any
@@ -150,10 +148,19 @@ class Judge:
                 self._prepared.popitem(last=False)[1].close()
             return prepared
 
+    def _drop(self, package: Package) -> None:
+        with self._lock:
+            prepared = self._prepared.pop(package.version, None)
+            if prepared is not None:
+                prepared.close()
+
     def _make_ready(self, package: Package) -> Prepared:
         assert self._submissions is not None
         assert self._references is not None
-        header, static = self.call("prepare", folder=str(package.folder))
+        try:
+            header, static = self.call("prepare", folder=str(package.folder))
+        except PackageError as error:
+            raise JudgeError(str(error)) from error
         if header["version"] != package.version:
             raise JudgeError(f"problem {package.id} has changed on disk since it was loaded: load it again")
         try:
@@ -238,11 +245,17 @@ class Judge:
         except SourceError as error:
             # Not run at all: nothing of it is worth a process. The total is that of a full run.
             return self._refused(package, error.message, which, emit)
-        try:
-            prepared = self._prepare(package)
-            return Coordinator(self, prepared, text, seed, which, emit).run()
-        except (SandboxError, rpc.ConnectionLost) as error:
-            raise JudgeError(str(error)) from error
+        for last in (False, True):
+            try:
+                return Coordinator(self, self._prepare(package), text, seed, which, emit).run()
+            except (SandboxError, rpc.ConnectionLost) as error:
+                # A process of ours has died, or was killed. Once more with new ones; no submission can bring this
+                # about, since what it sends is data, and its own end is an Ending.
+                if last:
+                    raise JudgeError(str(error)) from error
+                log.warning("judging again after a fault of the judge: %s", error)
+                self._drop(package)
+        raise AssertionError("unreachable")
 
     def _refused(self, package: Package, message: Message, which: Which, emit: OnEvent) -> Verdict:
         try:

@@ -58,6 +58,11 @@ class Zygote:
         self._lock = threading.Lock()
         self._ready = False
 
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
     def wait_ready(self) -> None:
         """Wait until torch is loaded. Raises SandboxError."""
         with self._lock:

@@ -1,0 +1,54 @@
+"""Every code has a sentence in both languages, with the same parameters."""
+
+import re
+import string
+
+import pytest
+
+from judge.core import wording
+from judge.core.status import TRANSITIONS, VERDICTS, Status, check_transition
+from judge.core.wording import say
+
+PLACE = re.compile(r"{(\w+)}")
+TABLES = [wording.SENTENCES, wording.HIDDEN_SENTENCES, wording.DIAGNOSES]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=["sentences", "hidden", "diagnoses"])
+def test_both_languages_use_the_same_parameters(table):
+    for code, texts in table.items():
+        assert texts.keys() == {"zh", "en"}, code
+        assert set(PLACE.findall(texts["zh"])) == set(PLACE.findall(texts["en"])), code
+        assert all(list(string.Formatter().parse(t)) for t in texts.values()), code
+
+
+def test_every_status_has_its_word():
+    assert wording.STATUSES.keys() == set(Status)
+
+
+def test_hidden_sentences_name_nothing_but_the_field():
+    for code, texts in wording.HIDDEN_SENTENCES.items():
+        assert code in wording.SENTENCES
+        assert set(PLACE.findall(texts["en"])) <= {"field"}
+
+
+def test_the_caret_stands_under_the_column():
+    params = {"line": 2, "column": 11, "text": "    x = (1\n", "reason": "'(' was never closed"}
+    lines = say({"code": "syntax_error", "params": params}, "en").splitlines()
+    assert lines[1] == "    x = (1"
+    assert lines[2] == "          ^"
+    wide = {"line": 1, "column": 7, "text": "中文 = (1", "reason": "'(' was never closed"}
+    lines = say({"code": "syntax_error", "params": wide}, "zh").splitlines()
+    assert lines[2] == "    　　    ^"
+
+
+def test_a_learners_braces_are_no_template():
+    said = say({"code": "exception", "params": {"type": "ValueError", "line": 3, "text": "{type.__class__} {0}"}}, "en")
+    assert said == "ValueError raised in line 3: {type.__class__} {0}"
+
+
+def test_final_statuses_stay():
+    assert all(TRANSITIONS[s] == frozenset() for s in Status if s.is_final)
+    assert VERDICTS <= TRANSITIONS[Status.RUNNING]
+    check_transition(Status.RUNNING, Status.QUEUED)
+    with pytest.raises(ValueError, match="accepted cannot become running"):
+        check_transition(Status.ACCEPTED, Status.RUNNING)

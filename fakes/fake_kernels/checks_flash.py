@@ -16,6 +16,7 @@ from fake_kernels.findings import Finding
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR, NOT_A_VECTOR
 from fake_kernels.outcomes import Outcome, raises
 
+_BATCH_SIZES = "batch_size must be equal to batch_size_k"
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -65,6 +66,8 @@ def check_call(call: FlashCall) -> Iterator[Finding]:
     yield from _check_types(call)
     yield from _check_shapes(call)
     yield from _check_q_split(call)
+    yield from _check_index_shapes(call)
+    yield from _check_longest_q(call)
     yield from _check_lengths(call)
     yield from _check_page_table(call)
 
@@ -145,7 +148,12 @@ def _check_q_split(call: FlashCall) -> Iterator[Finding]:
                 {"entries": str(entries[:9]), "problem": problem, "problem_zh": problem_zh},
             )
             return
-    rows = [b - a for a, b in pairwise(entries)]
+
+
+def _check_longest_q(call: FlashCall) -> Iterator[Finding]:
+    if call.cu_seqlens_q is None or call.max_seqlen_q is None:
+        return
+    rows = [b - a for a, b in pairwise(call.cu_seqlens_q.tolist())]
     if max(rows) > call.max_seqlen_q:
         yield Finding(
             m.MAX_SEQLEN_Q_TOO_SMALL,
@@ -154,14 +162,31 @@ def _check_q_split(call: FlashCall) -> Iterator[Finding]:
         )
 
 
-def _check_lengths(call: FlashCall) -> Iterator[Finding]:
+def _check_index_shapes(call: FlashCall) -> Iterator[Finding]:
+    """Whether every request has one length and one row of pages (or of the cache)."""
     if call.cache_seqlens.ndim != 1 or len(call.cache_seqlens) != call.batch:
         yield Finding(
             m.CACHE_SEQLENS_SHAPE,
             "cache_seqlens",
             {"got": list(call.cache_seqlens.shape), "expected": call.batch},
         )
-        return
+    table = call.page_table
+    if table is None:
+        if call.k_cache.shape[0] != call.batch:
+            yield Finding(
+                m.SHAPE,
+                "k_cache",
+                {"got": list(call.k_cache.shape), "expected": f"{call.batch} rows"},
+                raises(RuntimeError, _BATCH_SIZES, "run"),
+            )
+    elif table.ndim != 2 or table.shape[0] != call.batch:
+        shape = "page_table must have shape (batch_size_k, max_num_pages_per_seq)"
+        message = _BATCH_SIZES if table.ndim == 2 else shape
+        params = {"got": list(table.shape), "expected": call.batch, "message": message}
+        yield Finding(m.PAGE_TABLE_SHAPE, "page_table", params)
+
+
+def _check_lengths(call: FlashCall) -> Iterator[Finding]:
     lengths = call.cache_seqlens.tolist()
     for i, length in enumerate(lengths):
         if length < 0:
@@ -178,37 +203,18 @@ def _check_lengths(call: FlashCall) -> Iterator[Finding]:
 
 def _check_page_table(call: FlashCall) -> Iterator[Finding]:
     lengths = call.cache_seqlens.tolist()
-    table = call.page_table
-    if table is None:
-        rows, room = call.k_cache.shape[0], call.k_cache.shape[1]
-        if rows != call.batch:
-            message = "batch_size must be equal to batch_size_k"
+    if call.page_table is not None:
+        yield from _check_pages(call, call.page_table, lengths)
+        return
+    room = call.page_size
+    for i, length in enumerate(lengths):
+        if length > room:
             yield Finding(
-                m.SHAPE,
-                "k_cache",
-                {"got": list(call.k_cache.shape), "expected": f"{call.batch} rows"},
-                raises(RuntimeError, message, "run"),
+                m.PAGE_TABLE_NARROW,
+                "cache_seqlens",
+                {"request": i, "value": length, "room": room, "width": 1, "page_size": room},
             )
             return
-        for i, length in enumerate(lengths):
-            if length > room:
-                yield Finding(
-                    m.PAGE_TABLE_NARROW,
-                    "cache_seqlens",
-                    {"request": i, "value": length, "room": room, "width": 1, "page_size": room},
-                )
-                return
-        return
-    if table.ndim != 2 or table.shape[0] != call.batch:
-        message = (
-            "batch_size must be equal to batch_size_k"
-            if table.ndim == 2
-            else "page_table must have shape (batch_size_k, max_num_pages_per_seq)"
-        )
-        params = {"got": list(table.shape), "expected": call.batch, "message": message}
-        yield Finding(m.PAGE_TABLE_SHAPE, "page_table", params)
-        return
-    yield from _check_pages(call, table, lengths)
 
 
 def _check_pages(call: FlashCall, table: torch.Tensor, lengths: list[int]) -> Iterator[Finding]:

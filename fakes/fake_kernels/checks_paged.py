@@ -81,7 +81,7 @@ def check_vectors(meta: PagedMetadata) -> Iterator[Finding]:
         message = f"'{kind}' object has no attribute 'cpu'"
         yield Finding(mi.NOT_A_TENSOR, "seq_lens", {"type": kind}, raises(AttributeError, message))
     elif told is not None and (told.is_floating_point() or told.is_complex() or told.dtype == torch.bool):
-        yield Finding(m.SEQ_LENS_TYPE, "seq_lens", {"dtype": str(told.dtype).removeprefix("torch.")})
+        yield Finding(m.SEQ_LENS_TYPE, "seq_lens", {"dtype": _dtype_name(told)})
 
 
 def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
@@ -89,8 +89,9 @@ def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     if meta.page_size < 1:
         yield Finding(m.PAGE_SIZE_INVALID, "page_size", {"value": meta.page_size})
         return
-    yield from _check_arrays(meta)
+    yield from _check_types(meta)
     yield from _check_counts(meta)
+    yield from _check_reading(meta)
     if meta.qo_indptr is not None:
         yield from _check_qo_indptr(meta)
     yield from _check_kv_indptr(meta, path)
@@ -139,22 +140,39 @@ def first_decrease(entries: list[int]) -> dict[str, int] | None:
     """The place where a running sum goes down, as the params of a finding."""
     for i in range(len(entries) - 1):
         if entries[i + 1] < entries[i]:
-            return {"position": i, "next": i + 1, "before": entries[i], "after": entries[i + 1]}
+            return {"at": i, "next": i + 1, "before": entries[i], "after": entries[i + 1]}
     return None
 
 
-def _check_arrays(meta: PagedMetadata) -> Iterator[Finding]:
+def _pointed(decrease: dict[str, int]) -> dict[str, int]:
+    """The params of a decrease, pointing at the entry that is too small."""
+    return decrease | {"position": decrease["next"], "value": decrease["after"]}
+
+
+def _check_types(meta: PagedMetadata) -> Iterator[Finding]:
+    """Types other than int32 and int64, which nobody measured."""
+    for name, tensor, wrong_type, _ in meta.named():
+        if tensor.dtype not in (torch.int32, torch.int64):
+            yield Finding(wrong_type, name, {"dtype": _dtype_name(tensor)}, UNMEASURED)
+
+
+def _check_reading(meta: PagedMetadata) -> Iterator[Finding]:
+    """Whether reading int32 values one after the other finds what the caller put there."""
     for name, tensor, wrong_type, wrong_stride in meta.named():
         if tensor.dtype != torch.int32:
-            params: dict[str, object] = {"dtype": str(tensor.dtype).removeprefix("torch.")}
-            outcome: Outcome | None = None if tensor.dtype == torch.int64 else UNMEASURED
-            if wrong_type is mi.QO_INDPTR_NOT_INT32 and tensor.dtype == torch.int64:
+            params: dict[str, object] = {"dtype": _dtype_name(tensor)}
+            outcome = None
+            if wrong_type is mi.QO_INDPTR_NOT_INT32:
                 decrease = first_decrease(as_read(tensor, len(tensor)).tolist())
-                params.update(decrease or {})
+                params |= decrease or {}
                 outcome = None if decrease else UNMEASURED
             yield Finding(wrong_type, name, params, outcome)
         if tensor.numel() > 1 and tensor.stride(0) != 1:
             yield Finding(wrong_stride, name, {"stride": tensor.stride(0)})
+
+
+def _dtype_name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
@@ -261,7 +279,7 @@ def _check_qo_indptr(meta: PagedMetadata) -> Iterator[Finding]:
     entries = meta.qo_indptr.tolist()
     decrease = first_decrease(entries)
     if decrease is not None:
-        yield Finding(mi.QO_INDPTR_DECREASING, meta.qo_name, decrease)
+        yield Finding(mi.QO_INDPTR_DECREASING, meta.qo_name, _pointed(decrease))
     if entries[0] != 0:
         yield Finding(
             mi.QO_INDPTR_NO_LEADING_ZERO,
@@ -291,7 +309,7 @@ def _check_kv_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
         if sum(lengths) == len(meta.indices):
             yield Finding(mi.KV_INDPTR_IS_LENGTHS, meta.indptr_name, _sums(lengths) | decrease)
         else:
-            yield Finding(mi.KV_INDPTR_DECREASING, meta.indptr_name, decrease)
+            yield Finding(mi.KV_INDPTR_DECREASING, meta.indptr_name, _pointed(decrease))
     if entries[0] != 0:
         yield Finding(mi.KV_INDPTR_NOT_FROM_ZERO, meta.indptr_name, {"position": 0, "value": entries[0]})
 

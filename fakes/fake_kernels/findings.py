@@ -62,20 +62,19 @@ class Finding:
         )
 
     def _account(self, lang: str, path: Path, outcome: Outcome, values: dict[str, Any]) -> str:
-        here = f"{PATH_NAMES[path][lang]} {outcome.describe(lang, values)}"
-        others = [
-            f"{PATH_NAMES[other][lang]} {told.describe(lang, values)}"
-            for other, told in self.mistake.real.items()
-            if other != path and told.kind != "unmeasured" and told != outcome and told.can_tell(values)
-        ]
-        stop, between = ("。", "；") if lang == "zh" else (". ", "; ")
-        account = here
-        if others:
-            account += stop + {"en": "Elsewhere: ", "zh": "其他："}[lang] + between.join(others)
+        """What the kernel of this call does, then the others if they differ, then what the source says."""
+        colon, comma, stop, semicolon = (": ", ", ", ". ", "; ") if lang == "en" else ("：", "、", "。", "；")
+        sentences = [PATH_NAMES[path][lang] + colon + outcome.describe(lang, values)]
+        if self.outcome is None:
+            alike: dict[str, list[str]] = {}
+            for other, told in self.mistake.real.items():
+                if told != outcome and told.can_tell(values):
+                    alike.setdefault(told.describe(lang, values), []).append(PATH_NAMES[other][lang])
+            sentences += [comma.join(names) + colon + clause for clause, names in alike.items()]
+        account = semicolon.join(sentences)
         if self.mistake.note is not None:
             account += stop + self.mistake.note[lang]
-        end = stop.strip()
-        return account if account.endswith(end) else account + end
+        return account if account.endswith((".", "。")) else account + stop.strip()
 
 
 def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome | None:

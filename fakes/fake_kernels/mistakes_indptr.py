@@ -13,11 +13,11 @@ from fake_kernels.outcomes import BUILD_FAILS, GARBAGE, raises
 
 _NEGATIVE_KV = raises(
     RuntimeError,
-    "kv_indptr[{next}]{after} - kv_indptr[{position}]{before} should be non-negative",
+    "kv_indptr[{next}]{after} - kv_indptr[{at}]{before} should be non-negative",
 )
 _NEGATIVE_QO = raises(
     RuntimeError,
-    "qo_indptr[{next}]{after} - qo_indptr[{position}]{before} should be non-negative",
+    "qo_indptr[{next}]{after} - qo_indptr[{at}]{before} should be non-negative",
 )
 SIZES_DIFFER = raises(RuntimeError, "{broadcast}")
 _SIZES_EVERYWHERE = dict.fromkeys(("dec", "tc", "fa2", "fa3"), SIZES_DIFFER)

@@ -63,8 +63,8 @@ _SENTENCES: dict[str, Text] = {
     },
     "nan": {"en": "accepts it without an error and returns NaN", "zh": "不报错，返回 NaN"},
     "illegal": {
-        "en": "illegal memory access, after which the CUDA context is lost",
-        "zh": "非法内存访问，之后整个 CUDA 上下文失效",
+        "en": "reads where it must not: illegal memory access, and the CUDA context is lost",
+        "zh": "读到不该读的地方：非法内存访问，整个 CUDA 上下文随之失效",
     },
     "harmless": {
         "en": "doesn't look at this value, so the result happens to be right",

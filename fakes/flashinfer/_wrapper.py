@@ -24,6 +24,7 @@ from fake_kernels.outcomes import Path, raises
 from fake_kernels.reference import Layout, Variant, attend
 
 from flashinfer._cache import kv_heads_of, page_size_of, unpack_cache
+from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
 from flashinfer._plan import Plan, device_arrays, own_workspace, owner, planner_lengths
 
 LN2 = math.log(2.0)
@@ -210,13 +211,13 @@ class PagedWrapper:
         v_cache: torch.Tensor,
         window_left: int | None,
     ) -> Iterator[Finding]:
-        yield from self._dtype_findings(plan, q, k_cache, v_cache)
+        yield from check_dtypes(plan, q, k_cache, v_cache)
         yield from self._row_findings(plan, q)
         planned_window: int = getattr(self, "_window_left", -1)
         if window_left is not None and window_left != planned_window:
             yield Finding(m.WINDOW_DIFFERS, "window_left", {"value": window_left, "planned": planned_window})
-        yield from self._shape_findings(plan, q, k_cache, v_cache)
-        yield from self._stride_findings(plan, q, k_cache, v_cache)
+        yield from check_shapes(plan, q, k_cache, v_cache, self._kv_layout)
+        yield from check_strides(plan, q, k_cache, v_cache)
         if plan.fault is not None:
             # Faithful mode, and the plan is wrong already: what follows from that is no second mistake.
             return
@@ -230,81 +231,8 @@ class PagedWrapper:
         yield from plan.changes()
         yield from plan.page_findings(k_cache.shape[0])
 
-    def _dtype_findings(
-        self, plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor
-    ) -> Iterator[Finding]:
-        if q.dtype != plan.q_dtype:
-            by_default = plan.q_dtype == torch.float16
-            yield Finding(
-                m.Q_DTYPE,
-                "q",
-                {
-                    "value": str(q.dtype),
-                    "planned": str(plan.q_dtype),
-                    "default": " (the default, unless you passed it)" if by_default else "",
-                    "default_zh": "（没有传时的默认值）" if by_default else "",
-                },
-            )
-        for name, cache, mistake in (("k", k_cache, m.K_DTYPE), ("v", v_cache, m.V_DTYPE)):
-            if cache.dtype != plan.kv_dtype:
-                yield Finding(
-                    mistake,
-                    f"paged_kv_cache ({name})",
-                    {"value": str(cache.dtype), "planned": str(plan.kv_dtype)},
-                )
-        if plan.kv_dtype != plan.q_dtype:
-            raise not_modelled("kv_data_type", str(plan.kv_dtype))
-
     def _row_findings(self, plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
         raise NotImplementedError
-
-    def _shape_findings(
-        self, plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor
-    ) -> Iterator[Finding]:
-        if q.ndim != 3 or q.shape[1] != plan.num_qo_heads or q.shape[2] != plan.head_dim:
-            yield Finding(
-                m.Q_SHAPE,
-                "q",
-                {"shape": list(q.shape), "heads": plan.num_qo_heads, "head_dim": plan.head_dim},
-            )
-        if k_cache.shape != v_cache.shape:
-            yield Finding(
-                m.CACHE_SHAPE,
-                "paged_kv_cache",
-                {
-                    "dimension": "shape of V",
-                    "dimension_zh": " V 形状",
-                    "got": list(v_cache.shape),
-                    "planned": list(k_cache.shape),
-                },
-            )
-        sizes = (
-            ("KV heads", " KV 头数", kv_heads_of(k_cache, self._kv_layout), plan.num_kv_heads),
-            ("head_dim", " head_dim ", k_cache.shape[3], plan.head_dim),
-        )
-        for dimension, dimension_zh, got, planned in sizes:
-            if got != planned:
-                yield Finding(
-                    m.CACHE_SHAPE,
-                    "paged_kv_cache",
-                    {"dimension": dimension, "dimension_zh": dimension_zh, "got": got, "planned": planned},
-                )
-
-    def _stride_findings(
-        self, plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor
-    ) -> Iterator[Finding]:
-        for name, tensor in (("q", q), ("paged_kv_cache (k)", k_cache), ("paged_kv_cache (v)", v_cache)):
-            if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
-                yield Finding(m.LAST_DIM_STRIDE, name, {"value": tensor.stride(-1)})
-        if plan.path in ("dec", "fa3") and k_cache.stride() != v_cache.stride():
-            dim = next(
-                i for i, (a, b) in enumerate(zip(k_cache.stride(), v_cache.stride(), strict=True)) if a != b
-            )
-            yield Finding(
-                m.KV_STRIDES,
-                "paged_kv_cache",
-                {"k": list(k_cache.stride()), "v": list(v_cache.stride()), "dim": dim},
-            )
 
     def _path(self) -> Path:
         raise NotImplementedError

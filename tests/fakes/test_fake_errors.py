@@ -36,7 +36,7 @@ def test_the_text_says_what_where_what_a_gpu_does_and_how_to_repair_it() -> None
     what, argument, real, fix = error.text("en").split("\n")
     assert what == "paged_kv_indptr lacks its leading 0: it has 3 entries for 3 requests and starts with 2."
     assert argument == "argument: paged_kv_indptr[0] = 2"
-    assert "prefill fa2 raises RuntimeError: The size of tensor a (2) must match" in real
+    assert "prefill fa2: raises RuntimeError: The size of tensor a (2) must match" in real
     assert fix.startswith("fix: give 4 entries: 0 first")
     zh = error.text("zh").split("\n")
     assert [line.split("：")[0] for line in zh[1:]] == ["参数", "真实 kernel", "怎么改"]
@@ -47,8 +47,11 @@ def test_the_text_says_what_where_what_a_gpu_does_and_how_to_repair_it() -> None
 def test_the_account_of_the_real_kernel_compares_the_paths() -> None:
     batch = make_batch((20, 33)).but(last=i32([4, 20]))
     error = caught_from(lambda: plan(wrapper_for("fa3"), batch))
-    assert error.real["en"].startswith("prefill fa3 illegal memory access")
-    assert "CUDA-core decode accepts it without an error and returns wrong numbers" in error.real["en"]
+    assert error.real["en"].startswith("prefill fa3: reads where it must not: illegal memory access")
+    others = (
+        "CUDA-core decode, tensor-core decode, prefill fa2: accepts it without an error and returns wrong"
+    )
+    assert others in error.real["en"]
     assert "非法内存访问" in error.real["zh"]
 
 
@@ -193,6 +196,16 @@ def test_types_shapes_and_strides_at_run() -> None:
         wrapper = wrapper_for("tc")
         plan(wrapper, batch)
         assert caught_from(lambda w=wrapper, b=wrong: w.run(b.q, (b.k, b.v))).code == code
+
+
+def test_strides_of_single_pages_and_heads_dont_matter() -> None:
+    batch = make_batch((3, 5), page_size=1, heads=(2, 1))
+    pages = batch.k.shape[0]
+    v = torch.as_strided(batch.v, batch.v.shape, (64, 7, 9, 1))
+    wrapper = wrapper_for("dec")
+    plan(wrapper, batch)
+    assert v.shape == (pages, 1, 1, 64)
+    assert torch.equal(wrapper.run(batch.q, (batch.k, v)), wrapper.run(batch.q, (batch.k, batch.v)))
 
 
 def test_data_type_alone_leaves_q_at_float16() -> None:

@@ -107,7 +107,7 @@ ROWS = [
             "fa3": "garbage",
         },
         INDPTR,
-        1,
+        2,
     ),
     Row(
         "last page 0 when full",

@@ -1,0 +1,95 @@
+"""What can be wrong with q and the cache of a run, given its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from fake_kernels import mistakes_calls as m
+from fake_kernels.errors import not_modelled
+from fake_kernels.findings import Finding
+from fake_kernels.reference import Layout
+
+from flashinfer._cache import kv_heads_of
+from flashinfer._plan import Plan
+
+
+def check_dtypes(
+    plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor
+) -> Iterator[Finding]:
+    """Whether q, K and V have the types that the plan was made for, and these are one type."""
+    if q.dtype != plan.q_dtype:
+        by_default = plan.q_dtype == torch.float16
+        yield Finding(
+            m.Q_DTYPE,
+            "q",
+            {
+                "value": str(q.dtype),
+                "planned": str(plan.q_dtype),
+                "default": " (the default, unless you passed it)" if by_default else "",
+                "default_zh": "（没有传时的默认值）" if by_default else "",
+            },
+        )
+    for name, cache, mistake in (("k", k_cache, m.K_DTYPE), ("v", v_cache, m.V_DTYPE)):
+        if cache.dtype != plan.kv_dtype:
+            yield Finding(
+                mistake,
+                f"paged_kv_cache ({name})",
+                {"value": str(cache.dtype), "planned": str(plan.kv_dtype)},
+            )
+    if plan.kv_dtype != plan.q_dtype:
+        raise not_modelled("kv_data_type", str(plan.kv_dtype))
+
+
+def check_shapes(
+    plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, layout: Layout
+) -> Iterator[Finding]:
+    """Whether q is [rows, num_qo_heads, head_dim] and the cache has the planned heads, in `layout`."""
+    if q.ndim != 3 or q.shape[1] != plan.num_qo_heads or q.shape[2] != plan.head_dim:
+        yield Finding(
+            m.Q_SHAPE,
+            "q",
+            {"shape": list(q.shape), "heads": plan.num_qo_heads, "head_dim": plan.head_dim},
+        )
+    if k_cache.shape != v_cache.shape:
+        yield Finding(
+            m.CACHE_SHAPE,
+            "paged_kv_cache",
+            {
+                "dimension": "shape of V",
+                "dimension_zh": " V 形状",
+                "got": list(v_cache.shape),
+                "planned": list(k_cache.shape),
+            },
+        )
+    sizes = (
+        ("KV heads", " KV 头数", kv_heads_of(k_cache, layout), plan.num_kv_heads),
+        ("head_dim", " head_dim ", k_cache.shape[3], plan.head_dim),
+    )
+    for dimension, dimension_zh, got, planned in sizes:
+        if got != planned:
+            yield Finding(
+                m.CACHE_SHAPE,
+                "paged_kv_cache",
+                {"dimension": dimension, "dimension_zh": dimension_zh, "got": got, "planned": planned},
+            )
+
+
+def check_strides(
+    plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor
+) -> Iterator[Finding]:
+    """Whether the last dimensions are contiguous, and K and V laid out alike where a kernel needs that."""
+    for name, tensor in (("q", q), ("paged_kv_cache (k)", k_cache), ("paged_kv_cache (v)", v_cache)):
+        if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
+            yield Finding(m.LAST_DIM_STRIDE, name, {"value": tensor.stride(-1)})
+    if plan.path not in ("dec", "fa3"):
+        return
+    # Strides of dimensions with one entry say nothing and differ between equal views.
+    sizes = k_cache.shape
+    differing = [i for i in range(k_cache.ndim) if sizes[i] > 1 and k_cache.stride(i) != v_cache.stride(i)]
+    if differing:
+        yield Finding(
+            m.KV_STRIDES,
+            "paged_kv_cache",
+            {"k": list(k_cache.stride()), "v": list(v_cache.stride()), "dim": differing[0]},
+        )

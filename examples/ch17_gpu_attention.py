@@ -22,6 +22,9 @@ sys.path[:0] = [str(ROOT)] if REAL else [str(ROOT / "fakes"), str(ROOT)]
 
 import torch  # noqa: E402
 
+from minisgl.attention.base import BaseAttnMetadata  # noqa: E402
+from minisgl.attention.fa import FAMetadata  # noqa: E402
+from minisgl.attention.fi import FIMetadata  # noqa: E402
 from minisgl.attention.utils import make_positions  # noqa: E402
 from minisgl.core import Batch, Phase, Req, SamplingParams  # noqa: E402
 from minisgl.distributed import DistributedInfo  # noqa: E402
@@ -30,6 +33,7 @@ from minisgl.engine import Engine, EngineConfig  # noqa: E402
 PROMPTS = [[785, 6722, 315, 9625, 374], [16, 488, 220, 16, 284, 220]]
 POOL_TOKENS = 64
 FIRST_POSITIONS = [16, 40]  # where the requests' tokens lie in the pool; both are multiples of 4
+DTYPE = torch.bfloat16 if REAL else torch.float32
 BACKENDS = [("torch", 1), ("fi", 1), ("fa", 4)]  # name, page size
 
 
@@ -41,12 +45,12 @@ def model_folder() -> str:
     return str(cached("thin"))
 
 
-def build_engine(backend: str, page_size: int) -> Engine:
+def build_engine(backend: str, page_size: int, dtype: torch.dtype = DTYPE) -> Engine:
     engine = Engine(
         EngineConfig(
             model_path=model_folder(),
             tp_info=DistributedInfo(0, 1),
-            dtype=torch.bfloat16 if REAL else torch.float32,
+            dtype=dtype,
             device=None if REAL else torch.device("cpu"),
             attention_backend=backend,
             page_size=page_size,
@@ -92,6 +96,29 @@ def forward(engine: Engine, batch: Batch) -> torch.Tensor:
         return engine.model.forward()
 
 
+def answer(engine: Engine) -> torch.Tensor:
+    """Logits of the batch in question: both prompts go through as a whole first, so that their keys and
+    values are in the pool; then the batch computes what is not cached and reads the rest."""
+    forward(engine, make_batch(engine, "prefill", make_requests([0, 0])))
+    batch = make_batch(engine, "prefill", make_requests([3, 5]))
+    show_metadata(batch.attn_metadata)
+    return forward(engine, batch)
+
+
+def show_metadata(metadata: BaseAttnMetadata) -> None:
+    if isinstance(metadata, FIMetadata):
+        print("FlashInfer（按 page_size=1 使用 KV 池）:")
+        print("  qo_indptr      =", metadata.cu_seqlens_q_cpu.tolist())
+        print("  kv_indptr      =", metadata.cu_seqlens_k_cpu.tolist())
+        print("  kv_indices     =", metadata.indices.tolist())
+        print("  last_page_len  =", metadata.last_page_len_cpu.tolist())
+    if isinstance(metadata, FAMetadata):
+        print("FlashAttention（page_size=4，page table 存页号）:")
+        print("  cu_seqlens_q   =", metadata.cu_seqlens_q.tolist())
+        print("  cache_seqlens  =", metadata.cache_seqlens.tolist())
+        print("  page_table     =", metadata.page_table.tolist())
+
+
 def count_calls(owner: object, name: str) -> list[str]:
     """Replace a method by one that also notes each call in the list that is returned."""
     method, calls = getattr(owner, name), []
@@ -111,23 +138,7 @@ def main() -> None:
     for backend, page_size in BACKENDS:
         engine = build_engine(backend, page_size)
         plans = count_calls(engine.attn_backend.prefill_wrapper, "plan") if backend == "fi" else []
-        # First both prompts as a whole, so that their keys and values are in the pool.
-        forward(engine, make_batch(engine, "prefill", make_requests([0, 0])))
-        # Then the batch in question: its cached tokens are read from the pool.
-        batch = make_batch(engine, "prefill", make_requests([3, 5]))
-        metadata = batch.attn_metadata
-        if backend == "fi":
-            print("FlashInfer（按 page_size=1 使用 KV 池）:")
-            print("  qo_indptr      =", metadata.cu_seqlens_q_cpu.tolist())
-            print("  kv_indptr      =", metadata.cu_seqlens_k_cpu.tolist())
-            print("  kv_indices     =", metadata.indices.tolist())
-            print("  last_page_len  =", metadata.last_page_len_cpu.tolist())
-        if backend == "fa":
-            print("FlashAttention（page_size=4，page table 存页号）:")
-            print("  cu_seqlens_q   =", metadata.cu_seqlens_q.tolist())
-            print("  cache_seqlens  =", metadata.cache_seqlens.tolist())
-            print("  page_table     =", metadata.page_table.tolist())
-        logits[backend] = forward(engine, batch)
+        logits[backend] = answer(engine)
         if backend == "fi":
             layers = engine.config.model_config.num_layers
             print(
@@ -136,8 +147,15 @@ def main() -> None:
             )
         engine.shutdown()
     for backend in ("fi", "fa"):
-        error = (logits[backend] - logits["torch"]).abs().max().item()
-        print(f"{backend} 与参考后端 logits 的最大误差: {error:.2e}")
+        print(f"{backend} 与参考后端 logits 的最大误差: {difference(logits[backend], logits['torch'])}")
+    if REAL:
+        engine = build_engine("torch", 1, torch.float32)
+        print(f"参考后端 bfloat16 与 float32 之间: {difference(logits['torch'], answer(engine))}")
+        engine.shutdown()
+
+
+def difference(a: torch.Tensor, b: torch.Tensor) -> str:
+    return f"{(a.float() - b.float()).abs().max().item():.2e}"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import structlog
 from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
+from judge import logs
 from judge.core.verdict import Json
 from judge.judge import Judge, JudgeError
 from judge.packages import Package, load_packages
@@ -261,6 +262,7 @@ class Worker:
 
 def main() -> None:
     """Run one worker until it is told to end."""
+    logs.configure()
     settings = WorkerSettings()
     packages = load_packages()
     with Judge(children=settings.worker_slots) as judge:

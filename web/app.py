@@ -8,6 +8,7 @@ from datetime import timedelta
 from flask import Flask
 from flask_wtf import CSRFProtect
 
+from judge import logs
 from judge.packages import load_packages
 from judge.store import Queue, Store
 from tools.steps import load_chapters
@@ -59,6 +60,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 def from_environment() -> Flask:
     """What gunicorn calls. The token must not reach the environment of anything that is started from here."""
+    logs.configure()
     app = create_app(Settings())
     os.environ.pop("COURSE_TOKEN", None)
     return app

@@ -26,6 +26,7 @@ from pygments.util import ClassNotFound
 FOLDED = ("hint", "details", "answer")
 FRAMED = ("note", "warning")
 EXPLICIT_ANCHOR = re.compile(r"\s*\{#([\w-]+)\}\s*$")
+WORDS = ("text", "code_inline")
 CODE = HtmlFormatter(nowrap=True, classprefix="c-")
 
 TAGS = {
@@ -97,6 +98,16 @@ def render_inline(source: str) -> Markup:
     html = _markdown().renderInline(source)
     allowed = {"em", "strong", "code", "a"}
     return Markup(nh3.clean(html, tags=allowed, attributes={"a": {"href"}}, link_rel=None))
+
+
+def headings(source: str) -> list[tuple[str, str]]:
+    """The sections of a text, headings of the second level: (id, words), in order."""
+    tokens = _markdown().parse(source)
+    return [
+        (str(token.attrs["id"]), "".join(c.content for c in inline.children or [] if c.type in WORDS))
+        for token, inline in pairwise(tokens)
+        if token.type == "heading_open" and token.tag == "h2" and "id" in token.attrs
+    ]
 
 
 def code(source: str, lexer: str = "python") -> Markup:

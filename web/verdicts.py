@@ -78,6 +78,11 @@ class Result:
     counterexample: Counterexample | None = None
     picture: str | None = None
 
+    @property
+    def ran(self) -> bool:
+        """At least one case was run, so there is something to show of them."""
+        return any(c.status is not Status.NOT_RUN for c in self.cases)
+
 
 def present(found: Details, package: Package | None) -> Result:
     """The result of a submission. `package` may be None if its problem is gone: then without the cases'
@@ -98,7 +103,9 @@ def present(found: Details, package: Package | None) -> Result:
     if verdict is None:
         return Result(**base)
     public = {c.name: c for c in package.public} if package else {}
-    cases = [case_view(c, public, i) for i, c in enumerate(verdict["cases"], 1)]
+    place = {name: i for i, name in enumerate(public)}
+    in_order = sorted(verdict["cases"], key=lambda c: place.get(_own_name(c), len(place)))
+    cases = [case_view(c, public, i) for i, c in enumerate(in_order, 1)]
     hidden = Counter(c.message for c in cases if c.hidden and c.message)
     base |= {"total": verdict["total"]}
     return Result(
@@ -120,7 +127,7 @@ def present(found: Details, package: Package | None) -> Result:
 def case_view(case: dict[str, Json], public: dict[str, PublicCase], number: int) -> CaseView:
     """A case as it stands in a verdict or comes while one is made."""
     hidden = case["group"] == "hidden"
-    name = case["name"].removeprefix("public/")
+    name = _own_name(case)
     status = Status(case["status"])
     mismatches = [say(m, language()) for m in case.get("mismatches") or []]
     return CaseView(
@@ -135,6 +142,11 @@ def case_view(case: dict[str, Json], public: dict[str, PublicCase], number: int)
         mismatches=mismatches,
         output=case.get("output") or "",
     )
+
+
+def _own_name(case: dict[str, Json]) -> str:
+    name: str = case["name"]
+    return name.removeprefix("public/")
 
 
 def _said(message: dict[str, Json] | None, *, hidden: bool = False) -> str:

@@ -11,7 +11,7 @@ from tools.steps import tree_files
 from web.course.tree import folder_tree
 from web.i18n import language
 from web.services import services, user
-from web.text import render
+from web.text import headings, render
 
 blueprint = Blueprint("course", __name__, template_folder="templates")
 
@@ -40,12 +40,14 @@ def chapter(number: int) -> str:
     if chapter is None:
         abort(404)
     path = chapter.text(language())
+    source = path.read_text("utf-8") if path.is_file() else None
     numbers = list(services().chapters)
     here = numbers.index(number)
     return render_template(
         "course/chapter.html",
         chapter=chapter,
-        text=render(path.read_text("utf-8")) if path.is_file() else None,
+        text=render(source) if source is not None else None,
+        contents=headings(source) if source is not None else [],
         tree=folder_tree(chapter, tree_files(number)),
         problems=_problems_by_chapter().get(number, []),
         standing=_standing(),

@@ -178,8 +178,7 @@ class Batch:
 
 
 class Context:
-    """What layers reach without it being handed through every call: the pool, the page table, the backend
-    and the batch in flight.
+    """What layers reach without being handed it: the pool, the page table, the backend, the current batch.
 
     page_table: int32 [rows, max_seq_len] on the device. `page_table[r, t]` is the place in the KV pool, in
     tokens, of token t of the request in row r: a token position whatever the page size.

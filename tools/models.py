@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -157,9 +156,7 @@ def model_folder(name: str) -> Path:
 
 
 def cached(name: str, root: Path = CACHE) -> Path:
-    """The folder of the recipe `name` under `root`, made now if it is not there. Safe against a second
-    maker.
-    """
+    """The folder of the recipe `name` under `root`, made now if need be; two makers may meet."""
     recipe = _recipe(name)
     folder = root / f"{recipe.name}-{recipe.digest}"
     if not (folder / "config.json").is_file():
@@ -325,17 +322,16 @@ def path(name: str) -> None:
 
 
 def make_into(recipe: Recipe, folder: Path) -> None:
-    """`make` for a folder that a person named: it must be empty or absent, and is filled whole or not at
-    all.
-    """
+    """`make` for a folder that a person named: empty or absent before, whole or not there afterwards."""
     if folder.exists() and any(folder.iterdir()):
         raise ModelError(f"{folder} is not empty: a model gets a folder of its own")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{recipe.name}-") as making:
         make(recipe, Path(making))
-        folder.mkdir(exist_ok=True)
-        for file in Path(making).iterdir():
-            shutil.move(str(file), folder / file.name)
+        if folder.exists():
+            folder.rmdir()
+        Path(making).rename(folder)
+        Path(making).mkdir()  # for TemporaryDirectory to remove
 
 
 def run() -> None:

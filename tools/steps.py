@@ -88,9 +88,7 @@ def build_command(number: int, dest: Path, replacements: tuple[str, ...], stubs:
 @main.command("derive")
 @click.argument("numbers", type=int, nargs=-1)
 def derive_command(numbers: tuple[int, ...]) -> None:
-    """Propose `early` for chapters NUMBERS (all, if none is given), and show where it differs from the
-    manifest.
-    """
+    """Propose `early` for chapters NUMBERS (all, if none is given), and compare it with the manifest."""
     for number in numbers or chapters_of(ROOT):
         chapter = get_chapter(number)
         wanted = derive(number, _check_model)

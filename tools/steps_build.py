@@ -150,9 +150,7 @@ def _parse(source: str, path: str) -> ast.Module:
 
 @lru_cache(maxsize=1024)
 def _bytecode(path: str, source: str) -> bytes:
-    """The .pyc of a file. Its code carries the path inside the tree; the importer puts the real one in its
-    place.
-    """
+    """The .pyc of a file. Its code has the path inside the tree; the importer puts the real one there."""
     try:
         code = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:

@@ -67,8 +67,7 @@ def check(
     report: Callable[[Outcome], None],
     root: Path = ROOT,
 ) -> bool:
-    """Check the manifest and the chapters `numbers` (all of them if None), reporting each outcome as it is
-    known.
+    """Check the manifest and the chapters `numbers` (None: all), reporting each outcome as it is known.
 
     model: gives the folder of the model that mains and tests run on; called if there is one to run.
     """

@@ -70,8 +70,7 @@ class Chapter:
 
 
 def load_chapters(root: Path = ROOT) -> dict[int, Chapter]:
-    """Every chapter under root/steps, by number; StepError that names the file for one that is not well
-    formed.
+    """Every chapter under root/steps, by number; StepError that names the file if one is ill-formed.
 
     Whether the files exist is not asked here: see `manifest_faults`.
     """

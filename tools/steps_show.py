@@ -85,9 +85,7 @@ def render_tree(number: int, lang: str, root: Path = ROOT) -> str:
 
 
 def render_diff(number: int, lang: str, root: Path = ROOT) -> str:
-    """What chapter `number` does to the tree of the chapter before: files with their length, symbols with
-    theirs.
-    """
+    """What chapter `number` does to the tree before it: files with their lengths, symbols with their lines."""
     words = _WORDS[lang]
     chapter = get_chapter(number, root)
     lines = []

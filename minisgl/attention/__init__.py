@@ -25,8 +25,7 @@ def resolve_backend(name: str, device_type: str) -> str:
 
 
 def create_attention_backend(name: str, config: ModelConfig, kvcache: BaseKVCachePool) -> BaseAttnBackend:
-    """The backend called `name`; "a,b" is a for prefill and b for decode; "auto" depends on the pool's
-    device.
+    """The backend called `name`; "a,b" is a for prefill and b for decode; "auto" follows the pool's device.
 
     ValueError for an unknown name, ImportError that says what to do if its kernels are not installed.
     """

@@ -39,9 +39,7 @@ CPU_POOL_BYTES = 2 * 2**30
 
 
 class ForwardOutput(NamedTuple):
-    """next_tokens: int32 [requests] on the device; next_tokens_cpu: the same on the CPU, once copy_done
-    passed.
-    """
+    """next_tokens: int32 [requests], on the device; next_tokens_cpu: the same, once copy_done has passed."""
 
     next_tokens: torch.Tensor
     next_tokens_cpu: torch.Tensor

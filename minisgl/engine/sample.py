@@ -123,7 +123,5 @@ def filter_probs(
 
 
 def _draw_seed(seed: int, position: int) -> int:
-    """The seed of the draw of one token. Hashed, because neighbouring seeds of torch's generator are
-    related.
-    """
+    """The seed of one token's draw. Hashed, because neighbouring seeds of torch's generator are related."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{position}".encode(), digest_size=4).digest(), "little")

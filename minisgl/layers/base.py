@@ -54,8 +54,7 @@ class BaseOP(ABC):
     def load_state_dict(
         self, weights: Mapping[str, torch.Tensor] | Iterable[tuple[str, torch.Tensor]]
     ) -> None:
-        """Put each weight in its place. Pairs are consumed one at a time, so a stream needs no memory for
-        all.
+        """Put each weight in its place, one pair at a time: a stream is never held as a whole.
 
         The layer's own tensors say which shape and dtype are expected (they may be on the meta device).
         ValueError that names the weight for one that is unknown, given twice, missing, or of another shape or

@@ -39,8 +39,7 @@ class LinearReplicated(_Linear):
 
 
 class LinearColParallelMerged(_Linear):
-    """Several matrices with the same input, each cut by columns, and this rank's parts put on top of each
-    other.
+    """Several matrices with one input, each cut by columns; this rank's parts lie on top of each other.
 
     One product instead of several: the input is read once. The output is the parts side by side.
     """

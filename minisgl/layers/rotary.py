@@ -33,9 +33,7 @@ class RotaryEmbedding(StateLessOP):
     def forward(
         self, positions: torch.Tensor, q: torch.Tensor, k: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """positions int32 [tokens]; q, k [tokens, heads, D]. Returns new tensors of their shapes and
-        dtypes.
-        """
+        """positions int32 [tokens]; q, k [tokens, heads, D]. Returns new tensors, shaped and typed alike."""
         if self.cos_sin.device != positions.device:
             self.cos_sin = self.cos_sin.to(positions.device)
         cos, sin = self.cos_sin.index_select(0, positions).unsqueeze(1).chunk(2, dim=-1)

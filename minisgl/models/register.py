@@ -20,8 +20,7 @@ MODELS = Registry(
 
 
 def create_model(config: ModelConfig) -> BaseLLMModel:
-    """A model with tensors of the right shapes and no values yet, on torch's current default device and
-    dtype.
+    """A model whose tensors have shapes and no values yet, on torch's current default device and dtype.
 
     ValueError that lists the known architectures for one that is not among them.
     """

@@ -70,7 +70,7 @@ def test_a_recipe_that_comes_to_a_near_tie_is_refused(
     monkeypatch.setattr("tools.models.MIN_GAP", 100.0)
     monkeypatch.setattr("tools.models.ATTEMPTS", 2)
     with pytest.raises(
-        ModelError, match="none of 2 draws passes the check; the last: on prompt .* come within"
+        ModelError, match=r"none of 2 draws passes the check; the last: on prompt .* come within"
     ):
         make(RECIPES["qwen3"], tmp_path)
     assert list(tmp_path.iterdir()) == []

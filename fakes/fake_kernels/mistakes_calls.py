@@ -141,8 +141,8 @@ Q_ROWS = Mistake(
 LAST_DIM_STRIDE = Mistake(
     "last_dim_not_contiguous",
     what={
-        "en": "the last dimension of {argument} has stride {value}.",
-        "zh": "{argument} 最后一维的步长是 {value}。",
+        "en": "the last dimension of {tensor} has stride {stride}.",
+        "zh": "{tensor} 最后一维的步长是 {stride}。",
     },
     fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
 )

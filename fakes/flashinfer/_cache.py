@@ -17,30 +17,16 @@ def unpack_cache(cache: object, layout: Layout, path: Path) -> tuple[torch.Tenso
     """
     if isinstance(cache, tuple) and len(cache) == 2 and all(isinstance(part, torch.Tensor) for part in cache):
         k, v = cache
-        return _with_pages(k, 3, layout, path, "paged_kv_cache[0]"), _with_pages(
-            v, 3, layout, path, "paged_kv_cache[1]"
-        )
+        return _with_pages(k, 3, layout, path), _with_pages(v, 3, layout, path)
     if isinstance(cache, torch.Tensor):
-        both = _with_pages(cache, 4, layout, path, "paged_kv_cache")
+        both = _with_pages(cache, 4, layout, path)
         if both.shape[1] != 2:
-            settle(
-                [Finding(m.CACHE_DIMENSIONS, "paged_kv_cache", {"shape": list(cache.shape), "message": "-"})],
-                path,
-                during="run",
-            )
+            params = {"shape": list(cache.shape), "message": "too many values to unpack (expected 2)"}
+            settle([Finding(m.CACHE_DIMENSIONS, "paged_kv_cache", params)], path, during="run")
         k, v = both.unbind(dim=1)
         return k, v
-    settle(
-        [
-            Finding(
-                m.CACHE_TYPE,
-                "paged_kv_cache",
-                {"type": type(cache).__name__, "cls": str(type(cache))},
-            )
-        ],
-        path,
-        during="run",
-    )
+    params = {"type": type(cache).__name__, "cls": str(type(cache))}
+    settle([Finding(m.CACHE_TYPE, "paged_kv_cache", params)], path, during="run")
     raise AssertionError("a finding about the cache's type always raises")
 
 
@@ -54,11 +40,11 @@ def kv_heads_of(k_cache: torch.Tensor, layout: Layout) -> int:
     return k_cache.shape[2] if layout == "NHD" else k_cache.shape[1]
 
 
-def _with_pages(part: torch.Tensor, flat: int, layout: Layout, path: Path, name: str) -> torch.Tensor:
+def _with_pages(part: torch.Tensor, flat: int, layout: Layout, path: Path) -> torch.Tensor:
     if part.ndim not in (flat, flat + 1):
         message = f"x must be {flat}D or {flat + 1}D"
         settle(
-            [Finding(m.CACHE_DIMENSIONS, name, {"shape": list(part.shape), "message": message})],
+            [Finding(m.CACHE_DIMENSIONS, "paged_kv_cache", {"shape": list(part.shape), "message": message})],
             path,
             during="run",
         )

@@ -30,11 +30,11 @@ def check_dtypes(
                 "default_zh": "（没有传时的默认值）" if by_default else "",
             },
         )
-    for name, cache, mistake in (("k", k_cache, m.K_DTYPE), ("v", v_cache, m.V_DTYPE)):
+    for cache, mistake in ((k_cache, m.K_DTYPE), (v_cache, m.V_DTYPE)):
         if cache.dtype != plan.kv_dtype:
             yield Finding(
                 mistake,
-                f"paged_kv_cache ({name})",
+                "paged_kv_cache",
                 {"value": str(cache.dtype), "planned": str(plan.kv_dtype)},
             )
     if plan.kv_dtype != plan.q_dtype:
@@ -79,9 +79,13 @@ def check_strides(
     plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor
 ) -> Iterator[Finding]:
     """Whether the last dimensions are contiguous, and K and V laid out alike where a kernel needs that."""
-    for name, tensor in (("q", q), ("paged_kv_cache (k)", k_cache), ("paged_kv_cache (v)", v_cache)):
+    for argument, name, tensor in (
+        ("q", "q", q),
+        ("paged_kv_cache", "K", k_cache),
+        ("paged_kv_cache", "V", v_cache),
+    ):
         if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
-            yield Finding(m.LAST_DIM_STRIDE, name, {"value": tensor.stride(-1)})
+            yield Finding(m.LAST_DIM_STRIDE, argument, {"tensor": name, "stride": tensor.stride(-1)})
     if plan.path not in ("dec", "fa3"):
         return
     # Strides of dimensions with one entry say nothing and differ between equal views.

@@ -103,7 +103,7 @@ def flash_attn_with_kvcache(
         arrays = {"page_table": page_table, "cache_seqlens": cache_seqlens}
     arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k_new": cu_seqlens_k_new}
     settle(check_arrays(**arrays), "sgl", during="run")
-    batch = q.shape[0] if cu_seqlens_q is None else len(cu_seqlens_q) - 1
+    batch = q.shape[0] if cu_seqlens_q is None else max(0, len(cu_seqlens_q) - 1)
     if isinstance(cache_seqlens, int):
         cache_seqlens = torch.full((batch,), cache_seqlens, dtype=torch.int32)
     call = FlashCall(

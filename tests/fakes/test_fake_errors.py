@@ -119,6 +119,13 @@ def test_lengths_that_grow_are_recognised_by_seq_lens() -> None:
     assert "[0, 2, 5, 9]" in error.fix["en"]
 
 
+def test_lengths_that_equal_their_sum_are_right() -> None:
+    """Behind an empty request the running sum of page counts is the page counts."""
+    batch = make_batch((0, 5), (0, 1), page_size=1).but(seq_lens=i32([0, 5]))
+    assert batch.indptr.tolist() == [0, 0, 5]
+    plan(wrapper_for("fa2"), batch)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_list_for_an_array(path: str) -> None:
     batch = make_batch((20,)).but(last=[4])

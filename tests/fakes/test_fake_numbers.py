@@ -148,6 +148,10 @@ def test_wrappers_agree_with_dense_attention(seed: int) -> None:
     rng = random.Random(seed)
     path = rng.choice(PATHS)
     batch = random_batch(rng, path in DECODE_PATHS)
+    if rng.random() < 0.5:
+        batch = batch.but(seq_lens=i32(batch.kv_lens))
+    if rng.random() < 0.3:  # indices may have room to spare, whatever stands there
+        batch = batch.but(indices=torch.cat([batch.indices, i32([-7, 1 << 30])]))
     layout = rng.choice(["NHD", "HND"])
     forms = ["tuple", "stacked"]
     if batch.page_size == 1:

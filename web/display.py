@@ -12,6 +12,7 @@ from typing import Any
 from flask import Flask
 from markupsafe import Markup
 
+from judge.core.values import RESERVED
 from judge.core.verdict import Json
 from judge.core.wording import say_status
 from judge.packages import show_value
@@ -53,13 +54,15 @@ def init_app(app: Flask) -> None:
 
 def named(value: Json) -> dict[str, Json]:
     """The named parts of inputs or outputs; a value without names is one part without a name."""
-    if isinstance(value, Mapping) and value.keys() != {"tensor"} and value.keys() != {"float"}:
+    if isinstance(value, Mapping) and not (len(value) == 1 and value.keys() <= RESERVED):
         return dict(value)
     return {"": value}
 
 
 def written(value: Json) -> str:
-    """A value as one would write it."""
+    """A value as one would write it; a float that JSON lacks by its name."""
+    if isinstance(value, Mapping) and value.keys() == {"float"}:
+        return str(value["float"])
     return show_value(value)
 
 

@@ -171,12 +171,27 @@ def test(
     import watchfiles
 
     console.print(TEXTS["watching"][lang].format(file=shown(path)), style="dim")
-    once()
-    # The folder is watched, not the file: editors save by renaming a new file over the old one.
-    for changes in watchfiles.watch(path.parent, raise_interrupt=False):
-        if any(Path(changed) == path.resolve() for _, changed in changes) and path.is_file():
-            console.rule(style="dim")
+    # The folder is watched, not the file: editors save by renaming a new file over the old one. What counts is the
+    # file's own state, so that nothing saved before the watch had begun is missed.
+    judged = None
+    for _ in watchfiles.watch(
+        path.resolve().parent, yield_on_timeout=True, rust_timeout=500, recursive=False, raise_interrupt=False
+    ):
+        state = file_state(path)
+        if state is not None and state != judged:
+            if judged is not None:
+                console.rule(style="dim")
+            judged = state
             once()
+
+
+def file_state(path: Path) -> tuple[int, int, int] | None:
+    """Something that changes whenever a file is saved; None while it is not there."""
+    try:
+        info = path.stat()
+    except FileNotFoundError:
+        return None
+    return info.st_ino, info.st_mtime_ns, info.st_size
 
 
 def judge_once(

@@ -124,7 +124,11 @@ BAD = {
     "minus signs": (b"x = " + b"-" * 60_000 + b"1", "syntax_error", {}),
     "missing function": (b"def another():\n    pass\n", "missing_entry", {"entry": "flashinfer_metadata"}),
     "not a function": (b"flashinfer_metadata = 3\n", "entry_not_callable", {"type": "int"}),
-    "too few parameters": (b"def flashinfer_metadata(reqs):\n    pass\n", "wrong_signature", {"got": "(reqs)"}),
+    "too few parameters": (
+        b"def flashinfer_metadata(reqs):\n    pass\n",
+        "wrong_signature",
+        {"got": "(reqs)"},
+    ),
     "too many parameters": (b"def flashinfer_metadata(a, b, c, d):\n    pass\n", "wrong_signature", {}),
     "keyword only": (b"def flashinfer_metadata(*, a, b, c):\n    pass\n", "wrong_signature", {}),
 }
@@ -147,7 +151,10 @@ def test_bad_input_gets_a_clear_message(judge, packages, name):
         assert say(verdict.message, lang)
 
 
-@pytest.mark.parametrize("change", [lambda s: b"\xef\xbb\xbf" + s, lambda s: s.replace(b"\n", b"\r\n"), lambda s: s.replace(b"    ", b"\t")])
+@pytest.mark.parametrize(
+    "change",
+    [lambda s: b"\xef\xbb\xbf" + s, lambda s: s.replace(b"\n", b"\r\n"), lambda s: s.replace(b"    ", b"\t")],
+)
 def test_what_editors_do_is_accepted(judge, packages, change):
     assert run(judge, packages[200], change(packages[200].solution.encode())).status is Status.ACCEPTED
 
@@ -162,7 +169,11 @@ ENDINGS = {
     "segfault": ("import ctypes; ctypes.string_at(0)", Status.RUNTIME_ERROR, "killed_by_signal"),
     "fork": ("import os; os.fork()", Status.RUNTIME_ERROR, "exception"),
     "thread": ("import threading; threading.Thread(target=print).start()", Status.RUNTIME_ERROR, "exception"),
-    "network": ("import socket; socket.create_connection(('127.0.0.1', 80))", Status.RUNTIME_ERROR, "exception"),
+    "network": (
+        "import socket; socket.create_connection(('127.0.0.1', 80))",
+        Status.RUNTIME_ERROR,
+        "exception",
+    ),
     "file": ("open('/etc/passwd').read()", Status.RUNTIME_ERROR, "exception"),
     "sys.exit": ("import sys; sys.exit(0)", Status.RUNTIME_ERROR, "exception"),
     "object": ("return object()", Status.RUNTIME_ERROR, "unsupported_type"),
@@ -221,7 +232,10 @@ def test_control_characters_do_not_reach_a_terminal(judge, packages):
 
 
 def test_inputs_of_later_cases_are_not_there_to_be_read(judge, packages):
-    ahead = HEAD_200 + "    import select\n    raise (LookupError if select.select([3], [], [], 0.02)[0] else KeyError)\n"
+    ahead = (
+        HEAD_200
+        + "    import select\n    raise (LookupError if select.select([3], [], [], 0.02)[0] else KeyError)\n"
+    )
     verdict = run(judge, packages[200], ahead)
     assert {c.message.params["type"] for c in verdict.cases} == {"KeyError"}
 
@@ -246,7 +260,10 @@ def test_several_at_once(judge, packages):
     def work(source, want):
         results.append(run(judge, packages[200], source).status is want)
 
-    jobs = [(packages[200].solution, Status.ACCEPTED), (packages[200].wrong["int64"].source, Status.WRONG_ANSWER)] * 6
+    jobs = [
+        (packages[200].solution, Status.ACCEPTED),
+        (packages[200].wrong["int64"].source, Status.WRONG_ANSWER),
+    ] * 6
     threads = [threading.Thread(target=work, args=job) for job in jobs]
     for thread in threads:
         thread.start()

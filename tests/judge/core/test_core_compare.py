@@ -77,12 +77,16 @@ def test_dtype_and_value_are_told_apart():
     found = compare.outputs({"x": i32(1, 9).long()}, {"x": i32(1, 2)})
     assert [(m.code, m.field) for m in found] == [("dtype", "x"), ("value", "x[1]")]
     right = compare.outputs({"x": i32(1, 2).long()}, {"x": i32(1, 2)})
-    assert say_mismatch(right[0], "en") == "x: expected dtype int32, got int64 (shape (2,) and values are right)"
+    assert (
+        say_mismatch(right[0], "en") == "x: expected dtype int32, got int64 (shape (2,) and values are right)"
+    )
 
 
 def test_the_sentence_of_the_design():
     (found,) = compare.outputs({"kv_indptr": i32(5, 5, 11)}, {"kv_indptr": i32(0, 5, 11)})
-    assert say_mismatch(found, "en") == "kv_indptr[0]: expected 0, got 5 (shape (3,) and dtype int32 are right)"
+    assert (
+        say_mismatch(found, "en") == "kv_indptr[0]: expected 0, got 5 (shape (3,) and dtype int32 are right)"
+    )
     assert say_mismatch(found, "zh") == "kv_indptr[0]：应为 0，得到 5（形状 (3,) 和 dtype int32 是对的）"
 
 

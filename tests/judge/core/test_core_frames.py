@@ -49,7 +49,9 @@ def test_values_come_back_with_their_types(value):
     assert repr(frame.body) == repr(value)
 
 
-@pytest.mark.parametrize("name", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)])
 def test_tensors_come_back_bit_for_bit(name, shape):
     tensor = (torch.arange(24)[: max(1, int(torch.tensor(shape).prod()))] * 3 - 5).to(getattr(torch, name))
@@ -72,7 +74,9 @@ def test_floats_that_json_lacks(value):
     assert repr(frames.decode(body_of(frames.encode("x", value))).body) == repr(value)
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", 1 << 63, 1j, "\ud800", torch.zeros(2, dtype=torch.complex64)])
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, b"bytes", 1 << 63, 1j, "\ud800", torch.zeros(2, dtype=torch.complex64)]
+)
 def test_other_values_are_named_when_they_are_sent(value):
     with pytest.raises(ValueFormError) as caught:
         frames.encode("x", {"field": [value]})
@@ -146,7 +150,9 @@ def test_random_bytes_raise_nothing_but_frame_errors(data):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_damaged_frames_raise_nothing_but_frame_errors(data):
-    good = bytearray(body_of(frames.encode("outputs", {"a": torch.arange(5, dtype=torch.int32), "b": [1, 2.5, "x"]})))
+    good = bytearray(
+        body_of(frames.encode("outputs", {"a": torch.arange(5, dtype=torch.int32), "b": [1, 2.5, "x"]}))
+    )
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(good) - 1))
         good[at] = data.draw(st.integers(0, 255))

@@ -10,7 +10,12 @@ GOOD = "def f():\n\treturn 1\n"
 
 @pytest.mark.parametrize(
     "raw",
-    [GOOD.encode(), b"\xef\xbb\xbf" + GOOD.encode(), GOOD.replace("\n", "\r\n").encode(), GOOD.replace("\n", "\r").encode()],
+    [
+        GOOD.encode(),
+        b"\xef\xbb\xbf" + GOOD.encode(),
+        GOOD.replace("\n", "\r\n").encode(),
+        GOOD.replace("\n", "\r").encode(),
+    ],
     ids=["plain", "bom", "crlf", "cr"],
 )
 def test_what_an_editor_adds_is_taken_away(raw):

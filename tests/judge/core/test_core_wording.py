@@ -42,7 +42,10 @@ def test_the_caret_stands_under_the_column():
 
 
 def test_a_learners_braces_are_no_template():
-    said = say({"code": "exception", "params": {"type": "ValueError", "line": 3, "text": "{type.__class__} {0}"}}, "en")
+    said = say(
+        {"code": "exception", "params": {"type": "ValueError", "line": 3, "text": "{type.__class__} {0}"}},
+        "en",
+    )
     assert said == "ValueError raised in line 3: {type.__class__} {0}"
 
 

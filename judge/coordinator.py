@@ -87,8 +87,10 @@ class Coordinator:
 
     def _run_cases(self, child: Child) -> None:
         with ThreadPoolExecutor(1) as checking:
-            jobs = []
+            jobs: list[Future[None]] = []
             for i in range(self.n):
+                if any(job.done() and job.exception() for job in jobs):
+                    break  # such as `on_event` ending a run that nobody waits for any more: raised below
                 answer = child.exchange(self.frames[i])
                 jobs.append(checking.submit(self._check, i, answer))
                 if isinstance(answer, Ending):

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from judge import logs
 from judge.core.verdict import Json
-from judge.judge import Judge, JudgeError
+from judge.judge import Judge
 from judge.packages import Package, load_packages
 from judge.store import Claim, Queue, Store, StoreSettings
 from judge.store.bell import Ear, bell_folder
@@ -282,7 +282,7 @@ def _warm(judge: Judge, packages: dict[int, Package]) -> None:
     for package in packages.values():
         try:
             judge.warm(package)
-        except JudgeError:
+        except Exception:
             log.error("not_warmed", problem=package.id, exc_info=True)
 
 

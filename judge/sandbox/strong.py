@@ -107,7 +107,7 @@ def _build_root(view: View, uid: int | None) -> None:
     for link in ("lib", "lib64"):  # the dynamic loader is found by these on merged-/usr systems
         if os.path.islink(f"/{link}") and not os.path.lexists(f"{base}/{link}"):
             os.symlink(os.readlink(f"/{link}"), f"{base}/{link}")
-    os.mkdir(f"{base}/dev")
+    os.makedirs(f"{base}/dev", exist_ok=True)
     for name in DEVICES:
         open(f"{base}/dev/{name}", "w").close()
         linux.mount(f"/dev/{name}", f"{base}/dev/{name}", None, linux.MS_BIND)
@@ -121,7 +121,9 @@ def _build_root(view: View, uid: int | None) -> None:
     )
     if uid is not None:
         os.chown(base + WORK, uid, uid)
-    os.symlink(WORK[1:], f"{base}/tmp")
+    # A checkout may lie below /tmp, /dev/shm or anywhere: what a bind has made is left as it is.
+    if not os.path.lexists(f"{base}/tmp"):
+        os.symlink(WORK[1:], f"{base}/tmp")
     linux.pivot_root(base, f"{base}/.old")
     os.chdir("/")
     linux.unmount("/.old", linux.MNT_DETACH)

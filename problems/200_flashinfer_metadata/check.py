@@ -18,6 +18,7 @@ from judge.evidence import (
 )
 
 NAMES = {
+    "q": "qo_indptr",  # as many query rows as the batch has; what does not fit is the plan
     "paged_kv_indptr": "kv_indptr",
     "paged_kv_indices": "kv_indices",
     "paged_kv_last_page_len": "kv_last_page_len",

@@ -19,6 +19,7 @@ from judge.evidence import (
 )
 
 NAMES = {
+    "q": "cu_seqlens_q_cpu",  # as many query rows as the batch has; what does not fit is the plan
     "qo_indptr": "cu_seqlens_q_cpu",
     "indptr": "cu_seqlens_k_cpu",
     "paged_kv_indptr": "cu_seqlens_k_cpu",

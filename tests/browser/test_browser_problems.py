@@ -90,3 +90,33 @@ def test_the_link_of_a_diagnosis_leads_to_its_section(solver):
     tab.goto(page.url.partition("/problems")[0] + href)
     assert tab.locator(f"#{href.partition('#')[2]}").is_visible()
     tab.close()
+
+
+ODD = {
+    "nothing": "None",
+    "raises": "1 / 0",
+    "a string": "'four tensors'",
+    "three values": "(torch.zeros(2), torch.zeros(2), torch.zeros(2))",
+    "two axes": "tuple(torch.zeros(2, 2, dtype=torch.int32) for _ in range(4))",
+    "no axis": "tuple(torch.tensor(7, dtype=torch.int32) for _ in range(4))",
+    "empty": "tuple(torch.zeros(0, dtype=torch.int32) for _ in range(4))",
+    "not numbers": "tuple(torch.full((3,), float('nan')) for _ in range(4))",
+    "far out": "tuple(torch.tensor([0, 2**31 - 1, -5], dtype=torch.int32) for _ in range(4))",
+    "long": "tuple(torch.arange(3000, dtype=torch.int32) for _ in range(4))",
+    "truth": "tuple(torch.tensor([True, False]) for _ in range(4))",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_answers_are_shown_without_a_script_failing(open_page, name):
+    page = open_page("/problems/200")
+    ready(page)
+    write(page, f"import torch\ndef flashinfer_metadata(reqs, page_table, page_size): return {ODD[name]}\n")
+    result = submit(page)
+    assert "accepted" not in result.locator(".outcome").inner_text()
+    assert "system error" not in result.locator(".outcome").inner_text()
+    for details in result.locator("details.case").all():
+        details.locator("summary").click()
+    for figure in result.locator("figure.picture").all():
+        assert figure.get_attribute("data-drawn") == "yes"
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 1440

@@ -22,6 +22,7 @@ import torch
 if TYPE_CHECKING:
     from minisgl.attention.base import BaseAttnBackend, BaseAttnMetadata
     from minisgl.kvcache.base import BaseCacheHandle, BaseKVCachePool
+    from minisgl.moe.base import BaseMoEBackend
 
 Phase = Literal["prefill", "decode"]
 _T = TypeVar("_T")
@@ -193,6 +194,7 @@ class Context:
         self._page_table = page_table
         self._kv_cache = kv_cache
         self._attn_backend: BaseAttnBackend | None = None
+        self._moe_backend: BaseMoEBackend | None = None
         self._batch: Batch | None = None
 
     @property
@@ -218,6 +220,14 @@ class Context:
     @attn_backend.setter
     def attn_backend(self, value: BaseAttnBackend) -> None:
         self._attn_backend = value
+
+    @property
+    def moe_backend(self) -> BaseMoEBackend:
+        return _present(self._moe_backend, "moe_backend")
+
+    @moe_backend.setter
+    def moe_backend(self, value: BaseMoEBackend) -> None:
+        self._moe_backend = value
 
     @property
     def batch(self) -> Batch:

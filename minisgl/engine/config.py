@@ -20,6 +20,7 @@ class EngineConfig:
     tp_info: this process's rank.
     dtype: of weights, activations and KV.
     attention_backend: "torch", "fi", "fa", two of them as "fa,fi" (prefill, decode), or "auto" by device.
+    moe_backend: "torch", "fused" or "auto"; only models with experts have one.
     page_size: tokens a page of the KV pool.
     max_running_req: requests on the device at once.
     memory_ratio: share of the device's memory, free before the weights are loaded, for weights and KV
@@ -34,6 +35,7 @@ class EngineConfig:
     tp_info: DistributedInfo
     dtype: torch.dtype
     attention_backend: str = "auto"
+    moe_backend: str = "auto"
     page_size: int = 1
     max_running_req: int = 256
     memory_ratio: float = 0.9

@@ -27,6 +27,7 @@ from minisgl.kvcache.mha_pool import MHAKVCache
 from minisgl.models.base import BaseLLMModel
 from minisgl.models.register import create_model
 from minisgl.models.weight import load_weights
+from minisgl.moe import create_moe_backend
 from minisgl.utils.device import Event, free_memory, new_event
 from minisgl.utils.logger import init_logger
 from minisgl.utils.misc import align_up
@@ -99,6 +100,8 @@ class Engine:
             config.attention_backend, model_config, self.ctx.kv_cache
         )
         self.ctx.attn_backend = self.attn_backend
+        if model_config.moe is not None:
+            self.ctx.moe_backend = create_moe_backend(config.moe_backend)
         seed = communicator.all_reduce_min(secrets.randbits(62))
         self.sampler = Sampler(self.device, model_config.vocab_size, seed)
 

@@ -32,8 +32,39 @@ class RotaryConfig:
 
 
 @dataclass(frozen=True)
+class MoEConfig:
+    """Experts in place of the MLP.
+
+    num_experts: of one layer. experts_per_token: how many of them a token goes to.
+    intermediate_size: width of one expert.
+    renormalize: scale the chosen experts' probabilities to sum to 1.
+    sparse_step: layers sparse_step - 1, 2 sparse_step - 1, ... have experts.
+    dense_layers: layers that have a plain MLP all the same.
+    """
+
+    num_experts: int
+    experts_per_token: int
+    intermediate_size: int
+    renormalize: bool
+    sparse_step: int = 1
+    dense_layers: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.experts_per_token <= self.num_experts:
+            raise ValueError(
+                f"config.json: a token cannot go to num_experts_per_tok={self.experts_per_token} "
+                f"of {self.num_experts} experts"
+            )
+        if self.sparse_step < 1:
+            raise ValueError(
+                f"config.json: decoder_sparse_step is {self.sparse_step}; it should be at least 1"
+            )
+
+
+@dataclass(frozen=True)
 class ModelConfig:
-    """Sizes are in elements; heads are those of the whole model, not of one rank."""
+    """Sizes are in elements; heads are those of the whole model, not of one rank. `moe` is None without
+    experts."""
 
     architecture: str
     num_layers: int
@@ -50,6 +81,7 @@ class ModelConfig:
     o_bias: bool
     qk_norm: bool
     eos_token_ids: tuple[int, ...] = ()
+    moe: MoEConfig | None = None
 
     def __post_init__(self) -> None:
         if self.num_qo_heads % self.num_kv_heads:
@@ -62,6 +94,11 @@ class ModelConfig:
     def gqa_group(self) -> int:
         """Query heads that read the same KV head."""
         return self.num_qo_heads // self.num_kv_heads
+
+    def has_experts(self, layer_id: int) -> bool:
+        """Whether that layer has experts in place of its MLP."""
+        moe = self.moe
+        return moe is not None and layer_id not in moe.dense_layers and (layer_id + 1) % moe.sparse_step == 0
 
     @classmethod
     def from_hf(cls, raw: Mapping[str, Any]) -> ModelConfig:
@@ -99,6 +136,7 @@ class ModelConfig:
             o_bias=attention_bias and model_type != "qwen2",
             qk_norm=model_type.startswith("qwen3"),
             eos_token_ids=() if eos is None else tuple(eos) if isinstance(eos, list) else (eos,),
+            moe=_moe(raw) if model_type == "qwen3_moe" else None,
         )
 
 
@@ -116,6 +154,22 @@ def _rope(raw: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
     kind = parameters.pop("rope_type", None) or parameters.pop("type", None) or "default"
     parameters.pop("type", None)
     return base, {} if kind == "default" else {"rope_type": kind, **parameters}
+
+
+def _moe(raw: Mapping[str, Any]) -> MoEConfig | None:
+    """The experts of a Qwen3-MoE: hub files count them in `num_experts`, transformers 5 writes
+    `num_local_experts`. Defaults are those of transformers."""
+    num_experts = raw.get("num_experts", raw.get("num_local_experts", 128))
+    if num_experts == 0:
+        return None
+    return MoEConfig(
+        num_experts=num_experts,
+        experts_per_token=raw.get("num_experts_per_tok", 8),
+        intermediate_size=raw.get("moe_intermediate_size", 768),
+        renormalize=bool(raw.get("norm_topk_prob", False)),
+        sparse_step=raw.get("decoder_sparse_step", 1),
+        dense_layers=frozenset(raw.get("mlp_only_layers") or ()),
+    )
 
 
 def _uses_sliding_window(raw: Mapping[str, Any], model_type: str) -> bool:

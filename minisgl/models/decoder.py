@@ -1,5 +1,5 @@
-"""The decoder-only transformer with pre-norm: Llama, Mistral, Qwen2 and Qwen3 are this one, switched by
-ModelConfig.
+"""The decoder-only transformer with pre-norm: Llama, Mistral, Qwen2, Qwen3 and Qwen3-MoE are this one,
+switched by ModelConfig.
 
 Attributes carry the names that checkpoints use, so that a weight's name is its path through these classes.
 """
@@ -14,7 +14,7 @@ from minisgl.layers.embedding import ParallelLMHead, VocabParallelEmbedding
 from minisgl.layers.norm import RMSNormFused
 from minisgl.models.base import BaseLLMModel
 from minisgl.models.config import ModelConfig
-from minisgl.models.utils import GatedMLP, RopeAttn
+from minisgl.models.utils import RopeAttn, create_mlp
 
 
 class DecoderLayer(BaseOP):
@@ -24,7 +24,7 @@ class DecoderLayer(BaseOP):
         self.input_layernorm = RMSNormFused(config.hidden_size, config.rms_norm_eps)
         self.self_attn = RopeAttn(config, layer_id)
         self.post_attention_layernorm = RMSNormFused(config.hidden_size, config.rms_norm_eps)
-        self.mlp = GatedMLP(config)
+        self.mlp = create_mlp(config, layer_id)
 
     def forward(self, x: torch.Tensor, residual: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
         x, residual = self.input_layernorm.forward(x, residual)

@@ -15,6 +15,7 @@ MODELS = Registry(
         "MistralForCausalLM": _DECODER,
         "Qwen2ForCausalLM": _DECODER,
         "Qwen3ForCausalLM": _DECODER,
+        "Qwen3MoeForCausalLM": _DECODER,
     },
 )
 

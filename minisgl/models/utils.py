@@ -1,4 +1,4 @@
-"""The two blocks of a decoder layer, as every architecture here builds them."""
+"""The blocks of a decoder layer, as every architecture here builds them: attention, and an MLP or experts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ import torch
 from minisgl.layers.activation import silu_and_mul
 from minisgl.layers.attention import AttentionLayer
 from minisgl.layers.base import BaseOP
-from minisgl.layers.linear import LinearColParallelMerged, LinearOProj, LinearQKVMerged, LinearRowParallel
+from minisgl.layers.linear import (
+    LinearColParallelMerged,
+    LinearOProj,
+    LinearQKVMerged,
+    LinearReplicated,
+    LinearRowParallel,
+)
 from minisgl.layers.norm import RMSNorm
-from minisgl.models.config import ModelConfig
+from minisgl.models.config import ModelConfig, MoEConfig
+from minisgl.utils.registry import Entry, Registry
+
+# Only models with experts need that layer, and the course writes it late.
+_EXPERTS = Registry("layer", {"experts": Entry("minisgl.layers.moe:ExpertsLayer", 20)})
 
 
 class RopeAttn(BaseOP):
@@ -38,3 +48,23 @@ class GatedMLP(BaseOP):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.down_proj.forward(silu_and_mul(self.gate_up_proj.forward(x)))
+
+
+class SparseMLP(BaseOP):
+    """[tokens, hidden] -> [tokens, hidden] through the few experts that `gate`, the router, picks for each
+    token. Every rank routes for itself: the router's matrix is small, and the same everywhere."""
+
+    def __init__(self, config: ModelConfig, moe: MoEConfig) -> None:
+        self.gate = LinearReplicated(config.hidden_size, moe.num_experts)
+        self.experts: BaseOP = _EXPERTS.load("experts")(moe, config.hidden_size)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.experts.forward(x, self.gate.forward(x))
+        return out
+
+
+def create_mlp(config: ModelConfig, layer_id: int) -> BaseOP:
+    """What stands behind attention in that layer: a gated MLP, or experts."""
+    if config.moe is not None and config.has_experts(layer_id):
+        return SparseMLP(config, config.moe)
+    return GatedMLP(config)

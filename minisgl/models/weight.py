@@ -1,14 +1,15 @@
 """From a checkpoint's tensors to this rank's weights, as a stream.
 
-Checkpoints keep q, k, v and gate, up apart; the layers want them merged, and each rank wants only its share.
-Every
-tensor is cut as soon as it is read, waits only for the others that it is merged with, and goes on to the
-device: at no time are more than a few of them on the host.
+Checkpoints keep q, k, v and gate, up apart, and every expert for itself; the layers want them merged, the
+experts stacked, and each rank wants only its share. Every tensor is cut as soon as it is read, waits only for
+the others that it is merged with, and goes on to the device: at no time are more than a few of them on the
+host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -30,22 +31,36 @@ _CUT_BY_COLUMNS = frozenset({"q_proj", "gate_proj", "up_proj"})
 _CUT_BY_ROWS = frozenset({"o_proj", "down_proj"})
 _CUT_BY_VOCABULARY = frozenset({"embed_tokens", "lm_head"})
 
+# "model.layers.0.mlp.experts.3." -> where the experts are, and which one this is.
+_EXPERT = re.compile(r"(.*\.experts\.)(\d+)\.")
+
 
 def load_weights(
     folder: Path, config: ModelConfig, dtype: torch.dtype, device: torch.device
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Name and weight, merged and cut for this rank, of every tensor in the folder's safetensors files.
 
-    FileNotFoundError if there are none; ValueError, at the end, if a tensor came without those it is merged
-    with.
+    FileNotFoundError if there are none; ValueError for an expert that config.json does not count and, at the
+    end, if a tensor came without those it is merged with.
     """
     waiting: dict[str, dict[str, torch.Tensor]] = {}
+    stacks: dict[str, ExpertStack] = {}
     for name, tensor in _read_safetensors(folder):
         if _is_unused(name, config):
             continue
         layer_name, layer, kind = _split_name(name)
         part = _cut(tensor, layer, kind, config).to(dtype)
         merged = _MERGED_INTO.get(layer)
+        expert = _EXPERT.fullmatch(layer_name)
+        if expert is not None and config.moe is not None:
+            full_name = f"{expert[1]}{merged or layer}"
+            if full_name not in stacks:
+                pieces = MERGED[merged] if merged else (layer,)
+                stacks[full_name] = ExpertStack(full_name, config.moe.num_experts, pieces, part, device)
+            stacks[full_name].put(int(expert[2]), layer, part)
+            if not stacks[full_name].missing:
+                yield full_name, stacks.pop(full_name).tensor
+            continue
         if merged is None:
             yield name, part.to(device)
             continue
@@ -59,6 +74,47 @@ def load_weights(
         merged = full_name.split(".")[-2]
         missing = [piece for piece in MERGED[merged] if piece not in parts]
         raise ValueError(f"{folder}: {full_name} cannot be put together without {', '.join(missing)}")
+    for full_name, stack in stacks.items():
+        expert_id, piece = min(stack.missing)
+        more = f" and {len(stack.missing) - 1} more" if len(stack.missing) > 1 else ""
+        raise ValueError(f"{folder}: {full_name} lacks {piece} of expert {expert_id}{more}")
+
+
+class ExpertStack:
+    """One matrix of every expert of a layer, put together on the device as its pieces arrive.
+
+    tensor: [num_experts, rows, columns]; an expert's pieces lie on top of each other, in order.
+    missing: (expert, piece) that have not come yet.
+
+    Invariant: the host holds none of it; the memory is the one that the weight will have.
+    """
+
+    def __init__(
+        self, name: str, num_experts: int, pieces: Sequence[str], like: torch.Tensor, device: torch.device
+    ) -> None:
+        """`like` is any one piece: all have its shape [n, columns] and its dtype."""
+        self._name = name
+        self._pieces = tuple(pieces)
+        self._by_piece = like.new_empty((num_experts, len(pieces), *like.shape), device=device)
+        self.missing = {(expert, piece) for expert in range(num_experts) for piece in pieces}
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        return self._by_piece.flatten(1, 2)
+
+    def put(self, expert: int, piece: str, part: torch.Tensor) -> None:
+        """Copy one piece to its place. ValueError for an expert out of range, a piece that came before, or
+        one of another shape."""
+        if (expert, piece) not in self.missing:
+            fault = "came twice" if expert < len(self._by_piece) else "is one more than config.json counts"
+            raise ValueError(f"{self._name}: {piece} of expert {expert} {fault}")
+        place = self._by_piece[expert, self._pieces.index(piece)]
+        if part.shape != place.shape:
+            raise ValueError(
+                f"{self._name}: {piece} of expert {expert} is {tuple(part.shape)}, others {tuple(place.shape)}"
+            )
+        place.copy_(part)
+        self.missing.remove((expert, piece))
 
 
 def _read_safetensors(folder: Path) -> Iterator[tuple[str, torch.Tensor]]:

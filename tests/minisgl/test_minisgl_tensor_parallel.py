@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.minisgl.greedy import build_engine, generate
+from tools.models import cached
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = [[40, 71, 82, 303, 9], [499], [5, 6, 7, 8, 9, 10, 11, 12]]
@@ -32,15 +35,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_two_ranks_generate_what_one_does(tiny_llama: Path) -> None:
-    engine = build_engine(tiny_llama, "torch", 4)
+@pytest.mark.parametrize("model", ["llama", "qwen3_moe"])
+def test_two_ranks_generate_what_one_does(model: str) -> None:
+    folder = cached(model)
+    engine = build_engine(folder, "torch", 4)
     wanted = generate(engine, PROMPTS, 12)
     engine.shutdown()
     address = f"tcp://127.0.0.1:{free_port()}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-c", RANK, str(rank), str(tiny_llama), address, json.dumps(PROMPTS)],
+            [sys.executable, "-c", RANK, str(rank), str(folder), address, json.dumps(PROMPTS)],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import torch
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from minisgl.moe.base import BaseMoEBackend
 
 Phase = Literal["prefill", "decode"]
+FinishReason = Literal["stop", "length", "abort", "error"]
+MAX_LOGPROBS = 20
 _T = TypeVar("_T")
 
 
@@ -39,6 +41,15 @@ class SamplingParams:
     seed: draws of this request depend on it alone, whatever else is in the batch; None draws freely.
     max_tokens: how many tokens are generated at most.
     ignore_eos: go on to max_tokens even if the model says that it is done.
+    stop: texts that end the answer; neither they nor what follows belongs to the answer's text.
+    stop_token_ids: tokens that end the answer, whatever ignore_eos says.
+    frequency_penalty: taken off a token's logit for each time the answer has it; in [-2, 2].
+    presence_penalty: taken off once if the answer has the token at all; in [-2, 2].
+    repetition_penalty: positive logits of tokens that prompt or answer have are divided by it, negative ones
+    multiplied; 1 changes nothing.
+    logprobs: report the log probability of each token of the answer and of the so many most probable ones;
+    None reports nothing. They are the model's own, before penalties, temperature and filters.
+    n: answers to one prompt. Whoever takes the prompt makes n requests of it, see `choice`.
 
     Raises ValueError that names the field, its value and the allowed range.
     """
@@ -50,8 +61,18 @@ class SamplingParams:
     seed: int | None = None
     max_tokens: int = 1024
     ignore_eos: bool = False
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logprobs: int | None = None
+    n: int = 1
 
     def __post_init__(self) -> None:
+        # Callers write one text or a list; the record is frozen and hashable.
+        object.__setattr__(self, "stop", (self.stop,) if isinstance(self.stop, str) else tuple(self.stop))
+        object.__setattr__(self, "stop_token_ids", tuple(self.stop_token_ids))
         # `not (a <= x)` rather than `x < a`: NaN must be refused as well.
         if not (0.0 <= self.temperature < float("inf")):
             raise ValueError(f"temperature={self.temperature}: give 0 (greedy) or a positive number")
@@ -63,11 +84,34 @@ class SamplingParams:
             raise ValueError(f"min_p={self.min_p}: give a number in [0, 1)")
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens={self.max_tokens}: give at least 1")
+        if any(not text for text in self.stop):
+            raise ValueError(f"stop={list(self.stop)}: a stop text has at least one character")
+        for name in ("frequency_penalty", "presence_penalty"):
+            if not (-2.0 <= getattr(self, name) <= 2.0):
+                raise ValueError(f"{name}={getattr(self, name)}: give a number in [-2, 2]")
+        if not (0.0 < self.repetition_penalty < float("inf")):
+            raise ValueError(f"repetition_penalty={self.repetition_penalty}: give a positive number")
+        if self.logprobs is not None and not 0 <= self.logprobs <= MAX_LOGPROBS:
+            raise ValueError(f"logprobs={self.logprobs}: give 0 to {MAX_LOGPROBS}, or None for none")
+        if self.n < 1:
+            raise ValueError(f"n={self.n}: give at least 1")
 
     @property
     def is_greedy(self) -> bool:
         """True if the most probable token is taken, whatever the other fields say."""
         return self.temperature == 0.0 or self.top_k == 1
+
+    @property
+    def has_penalties(self) -> bool:
+        return (self.frequency_penalty, self.presence_penalty, self.repetition_penalty) != (0.0, 0.0, 1.0)
+
+    def choice(self, index: int) -> SamplingParams:
+        """The parameters of the request that makes answer `index`, 0 .. n - 1, of this prompt.
+
+        Answer 0 keeps the seed; each of the others gets one of its own.
+        """
+        seed = None if self.seed is None else self.seed + (index << 32)
+        return replace(self, n=1, seed=seed)
 
 
 @dataclass(eq=False)
@@ -80,6 +124,8 @@ class Req:
     output_len: how many tokens may be generated.
     uid: the number that its owner knows it by.
     cache_handle: what it holds in the prefix cache; None outside the scheduler.
+    arrival: its place in the order of arrival, which is the order inside every batch.
+    prompt_len: tokens it was made with; those behind are the answer's.
 
     Invariants
     - 0 <= cached_len < device_len <= max_device_len: at least one token is always left to compute, for
@@ -94,13 +140,15 @@ class Req:
     uid: int
     sampling_params: SamplingParams
     cache_handle: BaseCacheHandle | None
+    arrival: int = 0
+    prompt_len: int = field(init=False)
     device_len: int = field(init=False)
     max_device_len: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.input_ids.is_cuda:
             raise ValueError("Req.input_ids lives on the CPU; the batch carries the device's copy")
-        self.device_len = len(self.input_ids)
+        self.prompt_len = self.device_len = len(self.input_ids)
         self.max_device_len = self.device_len + self.output_len
         if not 0 <= self.cached_len < self.device_len:
             raise ValueError(

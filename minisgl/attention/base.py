@@ -8,6 +8,7 @@ that metadata.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import torch
 
@@ -42,6 +43,21 @@ class BaseAttnBackend(ABC):
         q: [tokens, local query heads, head_dim]; k, v: [tokens, local KV heads, head_dim]. Returns q's shape.
         """
 
+    # CUDA graphs. A graph reads and writes the memory that it was captured with, so what changes from batch
+    # to batch has to be copied into buffers that stay.
+
+    @abstractmethod
+    def init_capture_graph(self, max_seq_len: int, sizes: Sequence[int]) -> None:
+        """Allocate buffers for decode batches of each size in `sizes`, up to max_seq_len tokens a request."""
+
+    @abstractmethod
+    def prepare_for_capture(self, batch: Batch) -> None:
+        """Set batch.attn_metadata over the buffers for a batch of that size; the forward is recorded next."""
+
+    @abstractmethod
+    def prepare_for_replay(self, batch: Batch) -> None:
+        """Copy the metadata of `batch`, prepared and padded to a captured size, into that size's buffers."""
+
 
 class HybridBackend(BaseAttnBackend):
     """One backend for prefill batches, another for decode batches ("fa,fi").
@@ -63,3 +79,12 @@ class HybridBackend(BaseAttnBackend):
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layer_id: int, batch: Batch
     ) -> torch.Tensor:
         return self._backend_of(batch).forward(q, k, v, layer_id, batch)
+
+    def init_capture_graph(self, max_seq_len: int, sizes: Sequence[int]) -> None:
+        self.decode_backend.init_capture_graph(max_seq_len, sizes)
+
+    def prepare_for_capture(self, batch: Batch) -> None:
+        self.decode_backend.prepare_for_capture(batch)
+
+    def prepare_for_replay(self, batch: Batch) -> None:
+        self.decode_backend.prepare_for_replay(batch)

@@ -7,6 +7,7 @@ into numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,7 @@ from minisgl.core import Batch, get_global_ctx
 from minisgl.kvcache.base import BaseKVCachePool
 from minisgl.models.config import ModelConfig
 from minisgl.utils.device import pin
+from minisgl.utils.misc import div_ceil
 
 
 @dataclass
@@ -42,7 +44,7 @@ class FAMetadata(BaseAttnMetadata):
 
 
 class FlashAttentionBackend(BaseAttnBackend):
-    """Holds nothing between batches."""
+    """Holds nothing between batches, except the metadata that captured batches read."""
 
     def __init__(self, config: ModelConfig, kvcache: BaseKVCachePool) -> None:
         try:
@@ -55,6 +57,7 @@ class FlashAttentionBackend(BaseAttnBackend):
         self.page_size = kvcache.page_size
         self.scale = config.head_dim**-0.5
         self._attend = flash_attn_with_kvcache
+        self._captured: FAMetadata | None = None
 
     def prepare_metadata(self, batch: Batch) -> None:
         reqs = batch.padded_reqs
@@ -103,3 +106,42 @@ class FlashAttentionBackend(BaseAttnBackend):
             softmax_scale=self.scale,
             causal=True,
         )
+
+    def init_capture_graph(self, max_seq_len: int, sizes: Sequence[int]) -> None:
+        """Metadata for the largest batch and the longest requests; smaller batches read its first rows."""
+        largest = max(sizes)
+
+        def zeros(*shape: int) -> torch.Tensor:
+            return torch.zeros(shape, dtype=torch.int32, device=self.device)
+
+        self._captured = FAMetadata(
+            cu_seqlens_k=zeros(largest + 1),
+            cu_seqlens_q=torch.arange(largest + 1, dtype=torch.int32, device=self.device),
+            cache_seqlens=zeros(largest),
+            max_seqlen_k=max_seq_len,
+            max_seqlen_q=1,
+            page_table=zeros(largest, div_ceil(max_seq_len, self.page_size)),
+        )
+
+    def prepare_for_capture(self, batch: Batch) -> None:
+        whole, size = self._captured, batch.padded_size
+        assert whole is not None
+        self.prepare_metadata(batch)
+        self.prepare_for_replay(batch)
+        batch.attn_metadata = FAMetadata(
+            cu_seqlens_k=whole.cu_seqlens_k[: size + 1],
+            cu_seqlens_q=whole.cu_seqlens_q[: size + 1],
+            cache_seqlens=whole.cache_seqlens[:size],
+            max_seqlen_k=whole.max_seqlen_k,
+            max_seqlen_q=1,
+            page_table=whole.page_table[:size],
+        )
+
+    def prepare_for_replay(self, batch: Batch) -> None:
+        metadata, whole, size = batch.attn_metadata, self._captured, batch.padded_size
+        assert isinstance(metadata, FAMetadata)
+        assert whole is not None
+        whole.cu_seqlens_k[: size + 1].copy_(metadata.cu_seqlens_k)
+        whole.cache_seqlens[:size].copy_(metadata.cache_seqlens)
+        # Behind a request's last page stays what an earlier batch left: it is never read.
+        whole.page_table[:size, : metadata.page_table.shape[1]].copy_(metadata.page_table)

@@ -12,6 +12,7 @@ full.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,11 @@ from minisgl.utils.device import new_event, pin
 from minisgl.utils.misc import div_even, local_kv_heads
 
 if TYPE_CHECKING:
-    from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
+    from flashinfer import (
+        BatchDecodeWithPagedKVCacheWrapper,
+        BatchPrefillWithPagedKVCacheWrapper,
+        CUDAGraphBatchDecodeWithPagedKVCacheWrapper,
+    )
 
 # FlashInfer keeps partial results of split requests here. It refuses a plan that needs more; this is the size
 # that its documentation recommends.
@@ -69,10 +74,10 @@ class FIMetadata(BaseAttnMetadata):
 
 
 class FlashInferBackend(BaseAttnBackend):
-    """One wrapper for prefill batches and one for decode batches.
+    """One wrapper for prefill batches, one for decode batches, and one for each captured decode batch.
 
     Invariants
-    - a wrapper is planned and then run to the last layer before anything is planned again, so both wrappers
+    - a wrapper is planned and then run to the last layer before anything is planned again, so all of them
       can share their workspaces;
     - `last_event` stands behind the copies of the latest plan: host memory that they read is not written
       again before it has passed.
@@ -80,7 +85,11 @@ class FlashInferBackend(BaseAttnBackend):
 
     def __init__(self, config: ModelConfig, kvcache: BaseKVCachePool) -> None:
         try:
-            from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
+            from flashinfer import (
+                BatchDecodeWithPagedKVCacheWrapper,
+                BatchPrefillWithPagedKVCacheWrapper,
+                CUDAGraphBatchDecodeWithPagedKVCacheWrapper,
+            )
         except ImportError as error:
             raise require_kernels("flashinfer-python", "fi", error) from error
 
@@ -91,15 +100,19 @@ class FlashInferBackend(BaseAttnBackend):
         self.qo_head_local = div_even(config.num_qo_heads, tp_size, what="number of query heads")
         self.kv_head_local = local_kv_heads(config.num_kv_heads, tp_size)
 
-        workspace = torch.empty(FLOAT_WORKSPACE_BYTES, dtype=torch.uint8, device=self.device)
-        self.prefill_wrapper = BatchPrefillWithPagedKVCacheWrapper(workspace, kv_layout="NHD", backend="fa2")
+        self._workspace = torch.empty(FLOAT_WORKSPACE_BYTES, dtype=torch.uint8, device=self.device)
+        self.prefill_wrapper = BatchPrefillWithPagedKVCacheWrapper(
+            self._workspace, kv_layout="NHD", backend="fa2"
+        )
+        self._use_tensor_cores = self.qo_head_local // self.kv_head_local >= TENSOR_CORE_GROUP
         self.decode_wrapper = BatchDecodeWithPagedKVCacheWrapper(
-            workspace,
-            kv_layout="NHD",
-            use_tensor_cores=self.qo_head_local // self.kv_head_local >= TENSOR_CORE_GROUP,
-            backend="fa2",
+            self._workspace, kv_layout="NHD", use_tensor_cores=self._use_tensor_cores, backend="fa2"
         )
         self.decode_wrapper._int_workspace_buffer = self.prefill_wrapper._int_workspace_buffer
+
+        self._graph_wrapper_class = CUDAGraphBatchDecodeWithPagedKVCacheWrapper
+        # Size of a captured batch -> the wrapper that its graph runs.
+        self._graph_wrappers: dict[int, CUDAGraphBatchDecodeWithPagedKVCacheWrapper] = {}
 
         self.last_event = new_event(self.device)
         self._ones_cpu = torch.ones(0, dtype=torch.int32)
@@ -158,7 +171,7 @@ class FlashInferBackend(BaseAttnBackend):
             "kv_data_type": metadata.dtype,
             "non_blocking": True,
         }
-        if metadata.wrapper is self.decode_wrapper:
+        if metadata.wrapper is not self.prefill_wrapper:
             metadata.wrapper.plan(
                 indptr=metadata.cu_seqlens_k_cpu,
                 indices=metadata.indices,
@@ -191,6 +204,39 @@ class FlashInferBackend(BaseAttnBackend):
             _pages_of_one_token(self.kvcache.v_cache(layer_id)),
         )
         return metadata.wrapper.run(q=q, paged_kv_cache=paged_kv)
+
+    def init_capture_graph(self, max_seq_len: int, sizes: Sequence[int]) -> None:
+        """Plans of captured batches are copied into these buffers, which wrappers of all sizes share.
+
+        Requests may have pages in common, so together they may have more than the pool.
+        """
+        largest = max(sizes)
+        indptr = torch.zeros(largest + 1, dtype=torch.int32, device=self.device)
+        indices = torch.zeros(largest * max_seq_len, dtype=torch.int32, device=self.device)
+        last_page_len = torch.ones(largest, dtype=torch.int32, device=self.device)
+        for size in sizes:
+            wrapper = self._graph_wrapper_class(
+                self._workspace,
+                kv_layout="NHD",
+                use_tensor_cores=self._use_tensor_cores,
+                indptr_buffer=indptr[: size + 1],
+                indices_buffer=indices,
+                last_page_len_buffer=last_page_len[:size],
+            )
+            wrapper._backend = "fa2"
+            wrapper._int_workspace_buffer = self.prefill_wrapper._int_workspace_buffer
+            self._graph_wrappers[size] = wrapper
+
+    def prepare_for_capture(self, batch: Batch) -> None:
+        self.prepare_metadata(batch)
+        self.prepare_for_replay(batch)
+
+    def prepare_for_replay(self, batch: Batch) -> None:
+        """Plan here: a plan reads lengths on the host, which a graph cannot do."""
+        metadata = batch.attn_metadata
+        assert isinstance(metadata, FIMetadata)
+        metadata.wrapper = self._graph_wrappers[batch.padded_size]
+        self._initialize_metadata_once(metadata)
 
 
 def _pages_of_one_token(cache: torch.Tensor) -> torch.Tensor:

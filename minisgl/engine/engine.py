@@ -21,7 +21,8 @@ from minisgl.distributed import (
     set_tp_info,
 )
 from minisgl.engine.config import EngineConfig
-from minisgl.engine.sample import BatchSamplingArgs, Sampler
+from minisgl.engine.graph import GraphRunner
+from minisgl.engine.sample import BatchSamplingArgs, Logprobs, Sampler
 from minisgl.kvcache import create_kvcache_pool
 from minisgl.kvcache.mha_pool import MHAKVCache
 from minisgl.models.base import BaseLLMModel
@@ -40,11 +41,15 @@ CPU_POOL_BYTES = 2 * 2**30
 
 
 class ForwardOutput(NamedTuple):
-    """next_tokens: int32 [requests], on the device; next_tokens_cpu: the same, once copy_done has passed."""
+    """next_tokens: int32 [requests], on the device; next_tokens_cpu: the same, once copy_done has passed.
+
+    logprobs_cpu: about those tokens, if a request asks for it; also once copy_done has passed.
+    """
 
     next_tokens: torch.Tensor
     next_tokens_cpu: torch.Tensor
     copy_done: Event
+    logprobs_cpu: Logprobs | None = None
 
 
 class Engine:
@@ -104,6 +109,15 @@ class Engine:
             self.ctx.moe_backend = create_moe_backend(config.moe_backend)
         seed = communicator.all_reduce_min(secrets.randbits(62))
         self.sampler = Sampler(self.device, model_config.vocab_size, seed)
+        self.graph_runner = GraphRunner(
+            sizes=config.graph_sizes,
+            max_seq_len=self.max_seq_len,
+            model=self.model,
+            attn_backend=self.attn_backend,
+            ctx=self.ctx,
+            dummy_req=self.dummy_req,
+            device=self.device,
+        )
 
     def _load_model(self) -> BaseLLMModel:
         config = self.config
@@ -139,15 +153,25 @@ class Engine:
 
     def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
         """Run a prepared batch, sample a token for each request, and move the requests on by one step."""
-        with torch.inference_mode(), self.ctx.forward_batch(batch):
-            logits = self.model.forward()
+        with torch.inference_mode():
+            if self.graph_runner.can_run(batch):
+                logits = self.graph_runner.replay(batch)
+            else:
+                with self.ctx.forward_batch(batch):
+                    logits = self.model.forward()[: batch.size]
             for req in batch.reqs:
                 req.complete_one()
-            next_tokens = self.sampler.sample(logits[: batch.size], args)
+            next_tokens = self.sampler.sample(logits, args)
+            logprobs = self.sampler.logprobs(logits, next_tokens, args)
             next_tokens_cpu = next_tokens.to("cpu", non_blocking=True)
+            logprobs_cpu = (
+                None
+                if logprobs is None
+                else Logprobs(*(part.to("cpu", non_blocking=True) for part in logprobs))
+            )
         copy_done = new_event(self.device)
         copy_done.record()
-        return ForwardOutput(next_tokens, next_tokens_cpu, copy_done)
+        return ForwardOutput(next_tokens, next_tokens_cpu, copy_done, logprobs_cpu)
 
     def shutdown(self) -> None:
         """Leave the process without a context, a rank and a process group, ready for another engine."""

@@ -33,3 +33,13 @@ def embedding_lookup(
     outside = (ids < first) | (ids >= end)
     rows = weight.index_select(0, (ids - first).masked_fill(outside, 0))
     return rows.masked_fill(outside.unsqueeze(1), 0)
+
+
+def common_prefix_len(a: torch.Tensor, b: torch.Tensor) -> int:
+    """How many tokens two sequences, int32 [m] and [n] on the CPU, have in common from the first on."""
+    shorter = min(len(a), len(b))
+    if not shorter:
+        return 0
+    different = a[:shorter] != b[:shorter]
+    first = int(different.byte().argmax())  # 0 if none is, too
+    return first if different[first] else shorter

@@ -26,4 +26,20 @@ def create_kvcache_pool(
     return MHAKVCache(config, num_pages, page_size, dtype, device)
 
 
-__all__ = ["PREFIX_CACHES", "BaseCacheHandle", "BaseKVCachePool", "BasePrefixCache", "create_kvcache_pool"]
+def create_prefix_cache(name: str, page_size: int, device: torch.device) -> BasePrefixCache:
+    """An empty prefix cache for pages of page_size tokens; positions in it are kept on `device`.
+
+    ValueError that lists the known names for one that is not among them.
+    """
+    cache: BasePrefixCache = PREFIX_CACHES.load(name)(page_size, device)
+    return cache
+
+
+__all__ = [
+    "PREFIX_CACHES",
+    "BaseCacheHandle",
+    "BaseKVCachePool",
+    "BasePrefixCache",
+    "create_kvcache_pool",
+    "create_prefix_cache",
+]

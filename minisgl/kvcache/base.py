@@ -104,6 +104,10 @@ class BasePrefixCache(ABC):
         """
 
     @abstractmethod
+    def cached_indices(self) -> torch.Tensor:
+        """Positions in the pool of every token that the cache holds, int32; for checks of who owns what."""
+
+    @abstractmethod
     def size_info(self) -> SizeInfo: ...
 
     @abstractmethod

@@ -21,6 +21,10 @@ class NaiveCacheHandle(BaseCacheHandle):
 class NaivePrefixCache(BasePrefixCache):
     """Invariant: it holds no token, so whoever inserts keeps the pages and must free them."""
 
+    def __init__(self, page_size: int = 1, device: torch.device | None = None) -> None:
+        """Takes what every prefix cache is made with; pages of any size are forgotten alike."""
+        self._device = device
+
     def match_prefix(self, input_ids: torch.Tensor) -> NaiveCacheHandle:
         return NaiveCacheHandle(0)
 
@@ -36,7 +40,10 @@ class NaivePrefixCache(BasePrefixCache):
     def evict(self, size: int) -> torch.Tensor:
         if size > 0:
             raise RuntimeError(f"cannot evict {size} tokens: the naive prefix cache holds none")
-        return torch.empty(0, dtype=torch.int32)
+        return self.cached_indices()
+
+    def cached_indices(self) -> torch.Tensor:
+        return torch.empty(0, dtype=torch.int32, device=self._device)
 
     def size_info(self) -> SizeInfo:
         return SizeInfo(0, 0)

@@ -43,6 +43,10 @@ class TableManager:
         self._owned.remove(row)
         self._free.append(row)
 
+    def write_prompt(self, row: int, input_ids: torch.Tensor) -> None:
+        """Put a prompt, int32 [tokens] on the CPU, into a row of the token pool."""
+        self.token_pool[row, : len(input_ids)] = input_ids.to(self.token_pool.device, non_blocking=True)
+
     def write_pages(self, row: int, first: int, pages: torch.Tensor, page_size: int) -> None:
         """Write whole pages into a row from token `first` on, a multiple of page_size.
 
@@ -54,3 +58,12 @@ class TableManager:
         within = torch.arange(page_size, dtype=torch.int32, device=pages.device)
         positions = (pages.unsqueeze(1) + within).flatten()
         self.page_table[row, first : first + len(positions)] = positions
+
+    def write_page_each(
+        self, rows: list[int], firsts: list[int], pages: torch.Tensor, page_size: int
+    ) -> None:
+        """Write pages[i], int32, into row rows[i] from token firsts[i] on: one page a row, all at once."""
+        device = pages.device
+        within = torch.arange(page_size, device=device)
+        at = torch.tensor([rows, firsts]).to(device, non_blocking=True)
+        self.page_table[at[0].unsqueeze(1), at[1].unsqueeze(1) + within] = pages.unsqueeze(1) + within.int()

@@ -8,6 +8,7 @@ and no other file asks which device it is on.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
@@ -74,6 +75,35 @@ def wait_stream(waiting: torch.cuda.Stream | None, awaited: torch.cuda.Stream | 
     """What `waiting` gets from now on starts after everything that `awaited` has so far."""
     if waiting is not None and awaited is not None:
         waiting.wait_stream(awaited)
+
+
+class Graph(Protocol):
+    """Work that was recorded once and is done again by one call, in the memory that it was recorded with."""
+
+    def replay(self) -> None: ...
+
+
+class _RecordedClosure:
+    """The CPU's graph: the work as a function without arguments. Like a captured graph it sees only the
+    tensors that it was recorded with, so whatever is to be new must have been copied into them."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+
+    def replay(self) -> None:
+        self._work()
+
+
+def capture_graph(work: Callable[[], None], device: torch.device, pool: Graph | None = None) -> Graph:
+    """Record `work`, which must have run before; it may run now. `pool`: a graph whose scratch memory may be
+    used again, for the two are never replayed at the same time."""
+    if device.type != "cuda":
+        return _RecordedClosure(work)
+    graph = torch.cuda.CUDAGraph()
+    shared = pool.pool() if isinstance(pool, torch.cuda.CUDAGraph) else None
+    with torch.cuda.graph(graph, pool=shared, stream=torch.cuda.current_stream(device)):
+        work()
+    return graph
 
 
 def synchronize(device: torch.device) -> None:

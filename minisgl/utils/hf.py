@@ -52,6 +52,24 @@ def load_hf_config(folder: Path) -> dict[str, Any]:
     return raw
 
 
+def load_eos_token_ids(folder: Path) -> frozenset[int]:
+    """Tokens that end an answer, by config.json and by generation_config.json, where chat models list more.
+
+    Either file may give one number, a list, or nothing; ValueError that names a file that is not JSON.
+    """
+    eos: set[int] = set()
+    for name in ("config.json", "generation_config.json"):
+        file = folder / name
+        if not file.is_file():
+            continue
+        try:
+            given = json.loads(file.read_text(encoding="utf-8")).get("eos_token_id")
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{file} is not JSON: {error}") from error
+        eos.update(given if isinstance(given, list) else [] if given is None else [given])
+    return frozenset(eos)
+
+
 def load_tokenizer(folder: Path) -> Any:
     """The model's tokenizer, as transformers reads it."""
     from transformers import AutoTokenizer

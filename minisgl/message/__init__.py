@@ -1,0 +1,1 @@
+"""What the engine's processes tell one another. Imported by module: each names who receives it."""

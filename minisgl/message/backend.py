@@ -33,6 +33,13 @@ class AbortBackendMsg(BaseBackendMsg):
     uid: int
 
 
+@dataclass(frozen=True)
+class AskStatusBackendMsg(BaseBackendMsg):
+    """How are you? Answered by one SchedulerStatusMsg with the same `uid`."""
+
+    uid: int
+
+
 @dataclass(frozen=True, eq=False)
 class BatchBackendMsg(BaseBackendMsg):
     """Several messages in one, in order."""
@@ -43,3 +50,7 @@ class BatchBackendMsg(BaseBackendMsg):
 @dataclass(frozen=True)
 class ExitMsg(BaseBackendMsg):
     """Stop: the scheduler leaves its loop."""
+
+
+BACKEND_TYPES = (UserMsg, AbortBackendMsg, AskStatusBackendMsg, BatchBackendMsg, ExitMsg, SamplingParams)
+"""All that may be in a frame for the scheduler."""

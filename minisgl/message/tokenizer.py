@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from minisgl.core import FinishReason, SamplingParams
@@ -14,11 +14,15 @@ class BaseTokenizerMsg:
 
 @dataclass(frozen=True)
 class TokenizeMsg(BaseTokenizerMsg):
-    """A prompt: text, or a chat as a list of {"role", "content"}."""
+    """A prompt: text, a chat as a list of {"role", "content"}, or token ids.
+
+    template_args: for the model's chat template, such as {"enable_thinking": False}.
+    """
 
     uid: int
-    text: str | list[dict[str, Any]]
+    prompt: str | list[dict[str, Any]] | tuple[int, ...]
     sampling_params: SamplingParams
+    template_args: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,40 @@ class AbortMsg(BaseTokenizerMsg):
     uid: int
 
 
+@dataclass(frozen=True)
+class AskStatusMsg(BaseTokenizerMsg):
+    """How is the scheduler? Handed on to it."""
+
+    uid: int
+
+
+@dataclass(frozen=True)
+class SchedulerStatusMsg(BaseTokenizerMsg):
+    """How the scheduler is, handed on to the front end.
+
+    status: num_pages of the pool; available_pages, which nobody is using (free, or cached and evictable);
+    running and waiting requests; max_seq_len, prompt and answer together.
+    """
+
+    uid: int
+    status: dict[str, int]
+
+
 @dataclass(frozen=True, eq=False)
 class BatchTokenizerMsg(BaseTokenizerMsg):
     """Several messages in one, in order."""
 
     data: list[BaseTokenizerMsg]
+
+
+TOKENIZER_TYPES = (
+    TokenizeMsg,
+    AbortMsg,
+    AskStatusMsg,
+    DetokenizeMsg,
+    SchedulerStatusMsg,
+    BatchTokenizerMsg,
+    TokenLogprobs,
+    SamplingParams,
+)
+"""All that may be in a frame for the tokenizer."""

@@ -1,20 +1,26 @@
-"""Messages as plain data, ready for a serialiser: dicts with a tag, lists, numbers, text and bytes.
+"""From a message to a frame of bytes and back.
 
-Only types that the receiver lists are built, field by field, so bytes from a socket never decide what code
-runs. Tensors travel as dtype, shape and bytes.
+A message becomes plain data (dicts with a tag, lists, numbers, text and bytes), and that becomes msgpack. Only
+types that the receiver lists are built, field by field, so bytes from a socket never decide what code runs:
+pickle would let them. Tensors travel as dtype, shape and bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import msgpack
 import torch
 
 _TYPE = "__type__"
 _TENSOR = "__tensor__"
 _PLAIN = (bool, int, float, str, bytes, type(None))
+# Room for a prompt of millions of tokens; what is larger is a mistake, and is stopped before it is sent.
+MAX_FRAME_BYTES = 64 * 2**20
+# Deeper than any message; from_plain walks a frame by recursion.
+MAX_DEPTH = 64
 _DTYPES = {str(dtype): dtype for dtype in (torch.int32, torch.int64, torch.float32)}
 
 
@@ -101,3 +107,64 @@ def _read_tensor(value: Mapping[str, Any]) -> torch.Tensor:
     if not count:
         return torch.empty(shape, dtype=dtype)
     return torch.frombuffer(bytearray(data), dtype=dtype).view(shape)
+
+
+def pack(message: Any) -> bytes:
+    """A message as one frame.
+
+    ValueError if it is larger than MAX_FRAME_BYTES, holds a number of more than 64 bits, or text with half
+    of a surrogate pair; TypeError as `to_plain`.
+    """
+    try:
+        frame: bytes = msgpack.packb(to_plain(message), use_bin_type=True)
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise ValueError(f"a {type(message).__name__} cannot be sent: {error}") from error
+    if len(frame) > MAX_FRAME_BYTES:
+        raise ValueError(
+            f"a {type(message).__name__} of {len(frame)} bytes cannot be sent: a frame has at most "
+            f"{MAX_FRAME_BYTES}"
+        )
+    return frame
+
+
+def unpack(frame: bytes, types: Iterable[type]) -> Any:
+    """The inverse of `pack`, building dataclasses of `types` only.
+
+    ValueError for a frame that is too large, cut off, nested too deeply, no msgpack, or not made of `types`.
+    """
+    if len(frame) > MAX_FRAME_BYTES:
+        raise ValueError(f"a frame of {len(frame)} bytes; at most {MAX_FRAME_BYTES} are taken")
+    try:
+        plain = msgpack.unpackb(frame, raw=False, strict_map_key=True)
+    except (ValueError, msgpack.UnpackException) as error:  # every way for msgpack to be unhappy
+        raise ValueError(f"a frame of {len(frame)} bytes is not a message: {error or type(error).__name__}") from error
+    if _is_deeper(plain, MAX_DEPTH):
+        raise ValueError(f"a frame is nested more than {MAX_DEPTH} deep")
+    return from_plain(plain, types)
+
+
+def reader(types: Iterable[type]) -> Callable[[bytes], Any]:
+    """`unpack` for one kind of frame."""
+    known = tuple(types)
+    return lambda frame: unpack(frame, known)
+
+
+def one_or_batch(messages: Sequence[Any], batch: Callable[[list[Any]], Any]) -> Any:
+    """What is sent for `messages`, at least one: the message itself, or a `batch` of several."""
+    if not messages:
+        raise ValueError("there is nothing to send")
+    return messages[0] if len(messages) == 1 else batch(list(messages))
+
+
+def each(message: Any, batch: type) -> list[Any]:
+    """The messages in one that may be a `batch`, in order."""
+    if not isinstance(message, batch):
+        return [message]
+    return [one for inner in message.data for one in each(inner, batch)]  # type: ignore[attr-defined]
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    if not isinstance(value, list | dict):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return depth == 0 or any(_is_deeper(item, depth - 1) for item in inner)

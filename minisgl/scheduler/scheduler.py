@@ -18,8 +18,15 @@ from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine.engine import Engine
 from minisgl.engine.sample import Logprobs
 from minisgl.kvcache import create_prefix_cache
-from minisgl.message.backend import AbortBackendMsg, BaseBackendMsg, BatchBackendMsg, ExitMsg, UserMsg
-from minisgl.message.tokenizer import DetokenizeMsg, TokenLogprobs
+from minisgl.message.backend import (
+    AbortBackendMsg,
+    AskStatusBackendMsg,
+    BaseBackendMsg,
+    BatchBackendMsg,
+    ExitMsg,
+    UserMsg,
+)
+from minisgl.message.tokenizer import DetokenizeMsg, SchedulerStatusMsg, TokenLogprobs
 from minisgl.scheduler.cache import CacheManager
 from minisgl.scheduler.config import SchedulerConfig
 from minisgl.scheduler.decode import DecodeManager
@@ -100,6 +107,7 @@ class Scheduler(SchedulerIOMixin):
     def shutdown(self) -> None:
         """Let go of the engine; what has not ended never will."""
         self._in_flight.clear()
+        self.close_io()
         self.engine.shutdown()
 
     # -- messages -----------------------------------------------------------------------------------
@@ -112,6 +120,8 @@ class Scheduler(SchedulerIOMixin):
             self._accept(message)
         elif isinstance(message, AbortBackendMsg):
             self._abort(message.uid)
+        elif isinstance(message, AskStatusBackendMsg):
+            self.send_result([SchedulerStatusMsg(message.uid, self.status())])
         elif isinstance(message, ExitMsg):
             self._stopped = True
         else:
@@ -156,6 +166,16 @@ class Scheduler(SchedulerIOMixin):
             except (OSError, ImportError, ValueError) as error:
                 return f"stop texts need the model's tokenizer, which cannot be loaded: {error}"
         return None
+
+    def status(self) -> dict[str, int]:
+        """What a SchedulerStatusMsg tells."""
+        return {
+            "num_pages": self.engine.num_pages,
+            "available_pages": self.cache_manager.available_pages,
+            "running": len(self._on_device),
+            "waiting": len(self.prefill_manager.pending),
+            "max_seq_len": self.engine.max_seq_len,
+        }
 
     def _is_known(self, uid: int) -> bool:
         return uid in self._on_device or any(one.uid == uid for one in self.prefill_manager.pending)

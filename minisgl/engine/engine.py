@@ -126,6 +126,8 @@ class Engine:
         model.load_state_dict(
             load_weights(config.model_folder, config.model_config, config.dtype, self.device)
         )
+        with torch.inference_mode():
+            model.finish_loading()
         return model
 
     def _plan_pages(self, free_before: int) -> int:

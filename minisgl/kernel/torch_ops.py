@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
+
+# The number of rows that oneDNN chooses a weight's layout for; a product may have any number of them.
+_PACKED_FOR_ROWS = 16
 
 
 def store_kv(
@@ -43,3 +47,31 @@ def common_prefix_len(a: torch.Tensor, b: torch.Tensor) -> int:
     different = a[:shorter] != b[:shorter]
     first = int(different.byte().argmax())  # 0 if none is, too
     return first if different[first] else shorter
+
+
+def pack_linear_weight(weight: torch.Tensor) -> torch.Tensor | None:
+    """A weight [outputs, inputs] in the layout that oneDNN's product reads without rearranging it first, opaque
+    to everything but `linear`; None where a plain product does as well: on a GPU, or in another dtype.
+
+    Products with few rows, as in decoding, spend much of their time on that rearranging.
+    """
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or not _has_packed_products():
+        return None
+    packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, _PACKED_FOR_ROWS)
+    return packed
+
+
+def linear(
+    x: torch.Tensor, weight: torch.Tensor, packed: torch.Tensor | None, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """x [..., inputs] times weight [outputs, inputs], plus bias [outputs]; by way of the packed weight if there is
+    one, and then `weight` is not read."""
+    if packed is None:
+        return F.linear(x, weight, bias)
+    y: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+    return y
+
+
+def _has_packed_products() -> bool:
+    """Not every build of torch has oneDNN, and these operators have no public name."""
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")

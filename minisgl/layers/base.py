@@ -47,6 +47,14 @@ class BaseOP(ABC):
             elif isinstance(value, BaseOP):
                 yield from value.weight_slots(full_name)
 
+    def finish_loading(self) -> None:
+        """Called once when all weights are in place, and before the first forward, by whoever runs the model:
+        layers may now keep their weights in another layout. After it, weights are not read or loaded again.
+        """
+        for name, value in vars(self).items():
+            if isinstance(value, BaseOP) and not name.startswith("_"):
+                value.finish_loading()
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Full name -> weight."""
         return {name: slot.tensor for name, slot in self.weight_slots()}
@@ -109,3 +117,7 @@ class OPList(BaseOP, Generic[_Layer]):
     def weight_slots(self, prefix: str = "") -> Iterator[tuple[str, WeightSlot]]:
         for index, op in enumerate(self._ops):
             yield from op.weight_slots(f"{prefix}.{index}" if prefix else str(index))
+
+    def finish_loading(self) -> None:
+        for op in self._ops:
+            op.finish_loading()

@@ -8,12 +8,11 @@ shape.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 
 from minisgl.core import get_global_ctx
 from minisgl.distributed.impl import DistributedCommunicator
 from minisgl.distributed.info import get_tp_info
-from minisgl.kernel import embedding_lookup
+from minisgl.kernel import embedding_lookup, linear, pack_linear_weight
 from minisgl.layers.base import BaseOP
 from minisgl.utils.misc import div_ceil
 
@@ -47,15 +46,25 @@ class ParallelLMHead(VocabParallelEmbedding):
     ) -> None:
         super().__init__(num_embeddings, embedding_dim)
         self._tied_embedding = tied_embedding
+        self._packed: torch.Tensor | None = None
         if tied_embedding is not None:
             del self.weight
+
+    def finish_loading(self) -> None:
+        """The embedding keeps its rows for looking up, so a tied matrix is in memory twice if it is packed."""
+        self._packed = pack_linear_weight(self._owner.weight)
+        if self._packed is not None and self._tied_embedding is None:
+            self.weight = self.weight.to("meta")
+
+    @property
+    def _owner(self) -> VocabParallelEmbedding:
+        return self if self._tied_embedding is None else self._tied_embedding
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         batch = get_global_ctx().batch
         if batch.is_prefill:  # in a decode batch every row is a last token
             x = x[batch.attn_metadata.get_last_indices(batch.size)]
-        owner = self if self._tied_embedding is None else self._tied_embedding
-        logits = F.linear(x, owner.weight)
+        logits = linear(x, self._owner.weight, self._packed)
         if get_tp_info().size == 1:
             return logits
         # Gathered along the first dimension, so the vocabulary goes there and comes back.

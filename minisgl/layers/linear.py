@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 
 from minisgl.distributed.impl import DistributedCommunicator
 from minisgl.distributed.info import get_tp_info
+from minisgl.kernel import linear, pack_linear_weight
 from minisgl.layers.base import BaseOP
 from minisgl.utils.misc import div_even, local_kv_heads
 
@@ -26,9 +26,15 @@ class _Linear(BaseOP):
     def __init__(self, local_in: int, local_out: int, has_bias: bool) -> None:
         self.weight = torch.empty(local_out, local_in)
         self.bias = torch.empty(local_out) if has_bias else None
+        self._packed: torch.Tensor | None = None
+
+    def finish_loading(self) -> None:
+        self._packed = pack_linear_weight(self.weight)
+        if self._packed is not None:
+            self.weight = self.weight.to("meta")  # once in memory is enough
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return F.linear(x, self.weight, self.bias)
+        return linear(x, self.weight, self._packed, self.bias)
 
 
 class LinearReplicated(_Linear):
@@ -78,8 +84,8 @@ class LinearRowParallel(_Linear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if get_tp_info().size == 1:
-            return F.linear(x, self.weight, self.bias)
-        y = self._communicator.all_reduce(F.linear(x, self.weight))
+            return linear(x, self.weight, self._packed, self.bias)
+        y = self._communicator.all_reduce(linear(x, self.weight, self._packed))
         return y if self.bias is None else y + self.bias
 
 

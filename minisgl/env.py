@@ -14,6 +14,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 VARIABLES = {
     "MINISGL_OVERLAP": "1 or 0: prepare the next batch while the device computes the current one (default 1)",
     "MINISGL_CHECK": "1 or 0: check after every step of the scheduler that each page has one owner (default 0)",
+    "MINISGL_CUDA_EXT": "1 or 0: on a GPU, compile and use our own CUDA kernels (default 1)",
 }
 
 

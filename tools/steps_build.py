@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from tools.steps_manifest import ROOT, StepError, tree_files
+from tools.steps_manifest import ROOT, StepError, tree_files, tree_sources
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _UNCHECKED_HASH = (0b01).to_bytes(4, "little")
@@ -62,6 +62,9 @@ def build(
             caches.add(cache)
         file.write_text(source, encoding="utf-8")
         (cache / f"{file.stem}.{sys.implementation.cache_tag}.pyc").write_bytes(_bytecode(path, source))
+    for path in tree_sources(number, root):
+        (dest / path).parent.mkdir(parents=True, exist_ok=True)
+        (dest / path).write_text(_source(root, path), encoding="utf-8")
 
 
 def stub_source(source: str, symbols: Iterable[str], path: str) -> str:

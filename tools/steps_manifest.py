@@ -19,12 +19,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "minisgl"
 LANGUAGES = ("zh", "en")
+_SOURCE_SUFFIXES = ("cpp", "cu", "cuh", "h")
 
 _KEYS = {
     "number",
     "stage",
     "title",
     "new",
+    "sources",
     "early",
     "modified",
     "main",
@@ -44,6 +46,8 @@ class Chapter:
 
     stage, title: language -> text.
     new: files explained here, also if an earlier chapter brought them in.
+    sources: what `new` files compile when they run (CUDA). They go along in the tree and are not counted: a
+    count is of modules.
     early: file brought in here -> the chapter that explains it.
     modified: file of an earlier chapter -> the symbols that this chapter adds to its story.
     main: the example that runs on this chapter's tree, or None if there is none yet.
@@ -57,6 +61,7 @@ class Chapter:
     stage: Mapping[str, str]
     title: Mapping[str, str]
     new: tuple[str, ...]
+    sources: tuple[str, ...]
     early: Mapping[str, int]
     modified: Mapping[str, tuple[str, ...]]
     main: str | None
@@ -109,6 +114,13 @@ def tree_files(number: int, root: Path = ROOT) -> list[str]:
     return list(files)
 
 
+def tree_sources(number: int, root: Path = ROOT) -> list[str]:
+    """Files of chapter `number`'s tree that are not Python: what its modules compile when they run."""
+    get_chapter(number, root)
+    chapters = chapters_of(root).values()
+    return [path for chapter in chapters if chapter.number <= number for path in chapter.sources]
+
+
 def manifest_faults(root: Path = ROOT) -> list[str]:
     """What does not agree between the chapters and the files of the checkout, one sentence each."""
     chapters = chapters_of(root)
@@ -116,7 +128,7 @@ def manifest_faults(root: Path = ROOT) -> list[str]:
     faults = []
     for chapter in chapters.values():
         where = f"{_toml_name(chapter.folder)}"
-        for path in [*chapter.new, *chapter.early]:
+        for path in [*chapter.new, *chapter.early, *chapter.sources]:
             listed.setdefault(path, where)
         named = [("main", chapter.main)] if chapter.main else []
         for key, path in [*named, *(("tests", test) for test in chapter.tests)]:
@@ -126,10 +138,14 @@ def manifest_faults(root: Path = ROOT) -> list[str]:
     for path, where in listed.items():
         if not (root / path).is_file():
             faults.append(f"{where} lists {path}, but there is no such file")
-    for file in sorted((root / PACKAGE).rglob("*.py")):
-        path = file.relative_to(root).as_posix()
-        if path not in listed:
-            faults.append(f"{path} is in no chapter: add it to `new` of the chapter that explains it")
+    for key, suffixes in {"new": ("py",), "sources": _SOURCE_SUFFIXES}.items():
+        for suffix in suffixes:
+            for file in sorted((root / PACKAGE).rglob(f"*.{suffix}")):
+                path = file.relative_to(root).as_posix()
+                if path not in listed:
+                    faults.append(
+                        f"{path} is in no chapter: add it to `{key}` of the chapter that explains it"
+                    )
     return faults
 
 
@@ -177,6 +193,7 @@ def _read(folder: Path) -> Chapter:
             stage=_bilingual(raw["stage"]),
             title=_bilingual(raw["title"]),
             new=_paths(raw.get("new", [])),
+            sources=_paths(raw.get("sources", []), _SOURCE_SUFFIXES),
             early={path: int(raw["early"][path]) for path in _paths(raw.get("early", {}))},
             modified={path: tuple(raw["modified"][path]) for path in _paths(raw.get("modified", {}))},
             main=raw.get("main"),
@@ -196,10 +213,11 @@ def _bilingual(value: Any) -> dict[str, str]:
     return {lang: str(value[lang]) for lang in LANGUAGES}
 
 
-def _paths(value: Any) -> tuple[str, ...]:
+def _paths(value: Any, suffixes: tuple[str, ...] = ("py",)) -> tuple[str, ...]:
     for path in value:
-        if not re.fullmatch(rf"{PACKAGE}(/[a-z0-9_]+)+\.py", path):
-            raise ValueError(f"{path!r} is not a file of the engine such as {PACKAGE}/core.py")
+        if not re.fullmatch(rf"{PACKAGE}(/[a-z0-9_]+)+\.({'|'.join(suffixes)})", path):
+            example = "core.py" if suffixes == ("py",) else "kernel/csrc/ops.cpp"
+            raise ValueError(f"{path!r} is not a file of the engine such as {PACKAGE}/{example}")
     return tuple(value)
 
 

@@ -3,7 +3,15 @@ from pathlib import Path
 import pytest
 
 from tests.tools.conftest import MakeCourse
-from tools.steps_manifest import ROOT, StepError, load_chapters, manifest_faults, tree_files
+from tools.steps_build import build
+from tools.steps_manifest import (
+    ROOT,
+    StepError,
+    load_chapters,
+    manifest_faults,
+    tree_files,
+    tree_sources,
+)
 
 ONE = {"steps/ch01/chapter.toml": 'number = 1\nnew = ["minisgl/a.py"]\n', "minisgl/a.py": ""}
 TWO = {
@@ -116,3 +124,32 @@ def test_files_and_chapters_must_agree(make_course: MakeCourse) -> None:
     ):
         assert expected in faults
     assert "known" not in faults
+
+
+SOURCES = {
+    **ONE,
+    "steps/ch02/chapter.toml": 'number = 2\nnew = ["minisgl/b.py"]\nsources = ["minisgl/csrc/b.cu"]\n',
+    "minisgl/b.py": "",
+    "minisgl/csrc/b.cu": "// copies\n",
+}
+
+
+def test_sources_go_along_and_are_not_counted(make_course: MakeCourse, tmp_path: Path) -> None:
+    root = make_course(SOURCES)
+    assert manifest_faults(root) == []
+    assert tree_files(2, root) == ["minisgl/a.py", "minisgl/b.py"]
+    assert (tree_sources(1, root), tree_sources(2, root)) == ([], ["minisgl/csrc/b.cu"])
+    build(2, tmp_path / "tree", root=root)
+    assert (tmp_path / "tree" / "minisgl" / "csrc" / "b.cu").read_text() == "// copies\n"
+
+
+def test_sources_and_chapters_must_agree(make_course: MakeCourse) -> None:
+    root = make_course({**SOURCES, "minisgl/csrc/c.h": ""})
+    assert manifest_faults(root) == [
+        "minisgl/csrc/c.h is in no chapter: add it to `sources` of the chapter that explains it"
+    ]
+    (root / "minisgl/csrc/b.cu").unlink()
+    assert "lists minisgl/csrc/b.cu, but there is no such file" in manifest_faults(root)[0]
+    strange = make_course({**ONE, "steps/ch01/chapter.toml": 'number = 1\nsources = ["minisgl/a.py"]\n'})
+    with pytest.raises(StepError, match=r"'minisgl/a\.py' is not a file of the engine such as .*ops\.cpp"):
+        load_chapters(strange)

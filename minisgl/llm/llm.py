@@ -65,7 +65,7 @@ class LLM(Scheduler):
         device = options.get("device") or default_device()
         super().__init__(
             SchedulerConfig(
-                model_path=str(model_path), dtype=_dtype(dtype, str(model_path), device), **options
+                model_path=str(model_path), dtype=resolve_dtype(dtype, str(model_path), device), **options
             )
         )
         self._tokenizer: Any | None = None
@@ -158,7 +158,8 @@ class LLM(Scheduler):
                 answer.last = message
 
 
-def _dtype(wanted: str | torch.dtype, model_path: str, device: torch.device) -> torch.dtype:
+def resolve_dtype(wanted: str | torch.dtype, model_path: str, device: torch.device) -> torch.dtype:
+    """A dtype by name; "auto" as LLM says. ValueError for what is none."""
     if isinstance(wanted, torch.dtype):
         return wanted
     if wanted == "auto":

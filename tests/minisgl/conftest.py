@@ -34,3 +34,11 @@ def tiny_llama() -> Path:
 
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of one layer for tests that take thousands of steps; see scheduling.py."""
+    from tests.minisgl.scheduling import write_small_model
+
+    return write_small_model(tmp_path_factory.mktemp("small"))

@@ -137,7 +137,9 @@ def unpack(frame: bytes, types: Iterable[type]) -> Any:
     try:
         plain = msgpack.unpackb(frame, raw=False, strict_map_key=True)
     except (ValueError, msgpack.UnpackException) as error:  # every way for msgpack to be unhappy
-        raise ValueError(f"a frame of {len(frame)} bytes is not a message: {error or type(error).__name__}") from error
+        raise ValueError(
+            f"a frame of {len(frame)} bytes is not a message: {error or type(error).__name__}"
+        ) from error
     if _is_deeper(plain, MAX_DEPTH):
         raise ValueError(f"a frame is nested more than {MAX_DEPTH} deep")
     return from_plain(plain, types)

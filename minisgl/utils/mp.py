@@ -30,7 +30,9 @@ SEND_TIMEOUT_S = 30.0
 class _Queue:
     """Invariant: the socket is used by the thread (or event loop) that made the queue, and by no other."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str, create: bool) -> None:
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str, create: bool
+    ) -> None:
         self.address = address
         self._socket = context.socket(kind)
         self._socket.setsockopt(zmq.LINGER, 0)

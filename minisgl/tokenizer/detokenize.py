@@ -171,7 +171,8 @@ class AnswerStream:
             text += self._stops.finish()
         self._sent += len(text)
         finished = message.finished or stopped
-        if not (text or finished):
+        # The first token is worth a reply even without text: its time is what a reader waits for.
+        if not (text or finished or self._tokens == 1):
             return Piece(None, False)
         reason: FinishReason | None = "stop" if stopped else message.finish_reason
         reply = UserReply(

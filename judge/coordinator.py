@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict, overall
 from judge.exam import Which
+from judge.sandbox.local import LocalChild
 from judge.sandbox.process import Child, Ending, Reply
 from judge.staging import LOAD_MS, TEACH_MS, child_limits, load_frame
 
@@ -68,7 +69,7 @@ class Coordinator:
             raise RuntimeError(f"problem {self.package.id}: the reference does not answer a random case")
         self.judge.call("learn_drawn", run.replies, sitting=self.sitting, name=name)
 
-    def _load(self, child: Child) -> Status | None:
+    def _load(self, child: Child | LocalChild) -> Status | None:
         """Load the submission. None if all is well, else the verdict's status, with `message` set."""
         answer = child.exchange(load_frame(self.package, self.text), LOAD_MS)
         if isinstance(answer, Ending):
@@ -85,7 +86,7 @@ class Coordinator:
             self._record(i, self.judge.end_case(self.header, i, Status.NOT_RUN, None))
         return status
 
-    def _run_cases(self, child: Child) -> None:
+    def _run_cases(self, child: Child | LocalChild) -> None:
         with ThreadPoolExecutor(1) as checking:
             jobs: list[Future[None]] = []
             for i in range(self.n):
@@ -123,7 +124,7 @@ class Coordinator:
         self.cases[index] = CaseResult.from_json(case)
         self.emit({"type": "case", "done": len(self.cases), "total": self.n, "case": case})
 
-    def _finish(self, child: Child, status: Status) -> Verdict:
+    def _finish(self, child: Child | LocalChild, status: Status) -> Verdict:
         cases = [self.cases[i] for i in range(self.n)]
         verdict = self.judge.verdict(self.package, status, cases, self.cpu_ms, self.message)
         if status in (Status.ACCEPTED, Status.COMPILE_ERROR) or any(
@@ -145,11 +146,11 @@ class Coordinator:
         verdict.diagnosis, verdict.counterexample = reply["diagnosis"], reply["counterexample"]
         return verdict
 
-    def _teach(self, child: Child) -> None:
+    def _teach(self, child: Child | LocalChild) -> None:
         """Run the teach cases, smallest first, until one fails: that one may be shown whole."""
         if child.ended is not None and child.ended.message.code == "wall_limit":
             return  # it would only sleep again
-        fresh: Child | None = None
+        fresh: Child | LocalChild | None = None
         try:
             if child.ended is not None:
                 child = fresh = self.prepared.stage.spawn(child_limits(self.package))

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.sandbox.client import probe
+from judge import selftest
+from judge.sandbox.client import Zygote
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def report() -> Iterator[Line]:
     version = platform.python_version()
     yield Line("Python", "ok", {"zh": version, "en": version})
     yield _package("torch", "broken", "make setup")
-    yield _tier()
+    yield from _tiers()
     yield from _gpu()
 
 
@@ -38,23 +39,23 @@ def _package(name: str, without: Literal["missing", "broken"], how: str) -> Line
     return Line(name, "ok", {"zh": version, "en": version})
 
 
-def _tier() -> Line:
-    if sys.platform != "linux":
-        text = {
-            "zh": f"strong 需要 Linux，这里是 {sys.platform}：请在 Linux 虚拟机、WSL 2 或容器里判题",
-            "en": f"strong needs Linux, this is {sys.platform}: judge in a Linux VM, WSL 2 or a container",
-        }
-        return Line("tier", "broken", text)
-    problems = probe()
-    if not problems:
-        return Line("tier", "ok", {"zh": "strong（刚刚试过）", "en": "strong (tried just now)"})
-    hint = {
-        "zh": "检查 sysctl kernel.unprivileged_userns_clone、user.max_user_namespaces、"
-        "kernel.apparmor_restrict_unprivileged_userns",
-        "en": "look at sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces and "
-        "kernel.apparmor_restrict_unprivileged_userns",
-    }
-    return Line("tier", "broken", {lang: f"{'; '.join(problems)} — {hint[lang]}" for lang in hint})
+def _tiers() -> Iterator[Line]:
+    reports = []
+    if sys.platform == "linux":
+        zygote = Zygote("doctor")
+        try:
+            reports = [selftest.try_tier(zygote, tier) for tier in selftest.ISOLATING]
+        finally:
+            zygote.close()
+    for report in reports:
+        if report.ok:
+            text = {"zh": "挡住了所有攻击（刚刚试过）", "en": "stood up to every attack (tried just now)"}
+            yield Line(report.tier, "ok", text)
+        else:
+            advice = selftest.ADVICE[report.tier]
+            yield Line(report.tier, "missing", {lang: f"{report.reason} → {advice[lang]}" for lang in advice})
+    if not any(r.ok for r in reports):
+        yield Line("local", "ok", selftest.ADVICE["local"])
 
 
 def _gpu() -> Iterator[Line]:

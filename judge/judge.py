@@ -7,15 +7,16 @@ problems in use. The thread that calls `judge` becomes that submission's coordin
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from judge import rpc
+from judge import rpc, selftest
 from judge.checker import CheckerClient
 from judge.coordinator import Coordinator
 from judge.core.case import PUBLIC
@@ -24,12 +25,13 @@ from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict
 from judge.exam import Which
 from judge.packages import Package, PackageError
+from judge.sandbox import medium
 from judge.sandbox.client import Stage, Zygote
+from judge.sandbox.local import LocalChild, LocalStage, LocalZygote
 from judge.sandbox.process import Child, Ending, SandboxError
 from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
 
 VERSION = "0.1.0"
-TIER = "strong"
 KEEP_STAGES = 24
 log = logging.getLogger(__name__)
 OnEvent = Callable[[dict[str, Any]], None]
@@ -39,13 +41,17 @@ class JudgeError(RuntimeError):
     """A fault of the judge or of a problem package; never the submission's doing."""
 
 
+class NoTier(JudgeError):
+    """No isolation tier that may be used works on this machine; `python -m judge.selftest` says what to change."""
+
+
 @dataclass
 class Prepared:
     """A problem version ready to be judged: its two stages, and how far its known mistakes have been run."""
 
     package: Package
-    stage: Stage
-    reference: Stage
+    stage: Stage | LocalStage
+    reference: Stage | LocalStage
     static_frames: list[bytes]
     lock: threading.Lock = field(default_factory=threading.Lock)
     mistakes_known: bool = False
@@ -69,18 +75,24 @@ class Judge:
     versions in use, the least recently used first.
     """
 
-    def __init__(self, children: int = 2, keep: int = KEEP_STAGES) -> None:
+    def __init__(
+        self, children: int = 2, keep: int = KEEP_STAGES, tiers: Sequence[str] = selftest.ISOLATING
+    ) -> None:
+        """`children`: how many submissions run at once. `tiers`: those that may be used, the best first; `local`,
+        which isolates nothing, only if it is named here."""
         self._keep = keep
+        self._tiers = tuple(tiers)
+        self._children = children
         self.running = threading.BoundedSemaphore(children)
         self.running_references = threading.BoundedSemaphore(children)
         self._lock = threading.RLock()
         self._prepared: OrderedDict[str, Prepared] = OrderedDict()
-        self._submissions: Zygote | None = None
-        self._references: Zygote | None = None
+        self._submissions: Zygote | LocalZygote | None = None
+        self._references: Zygote | LocalZygote | None = None
         self._checker: CheckerClient | None = None
         self._versions: dict[str, str] = {}
         self.background = ThreadPoolExecutor(max_workers=2 * children + 2, thread_name_prefix="judge")
-        self.tier = TIER
+        self.tier = ""
 
     def __enter__(self) -> Self:
         return self
@@ -105,12 +117,35 @@ class Judge:
                     self._stop()
                     break
             if self._submissions is None or self._references is None or self._checker is None:
-                self._submissions = Zygote("submission")
-                self._references = Zygote("reference")
                 self._checker = CheckerClient()
+                self._start_zygotes()
                 self._versions = {**self._checker.call("hello")[0], "judge": VERSION}
-                self._submissions.wait_ready()
-                self._references.wait_ready()
+
+    def _start_zygotes(self) -> None:
+        """Start the zygotes and choose the tier: the first of those allowed that stands up to every attack. Raises
+        NoTier if none does."""
+        reasons = []
+        isolating = [t for t in self._tiers if t in selftest.ISOLATING] if sys.platform == "linux" else []
+        if isolating:
+            self._references = Zygote("reference")
+            self._submissions = Zygote("submission")
+            for tier in isolating:
+                report = selftest.try_tier(self._submissions, tier)
+                if report.ok:
+                    self.tier = tier
+                    self._references.wait_ready()
+                    if tier == "medium":
+                        self.running = threading.BoundedSemaphore(medium.children_at_once(self._children))
+                    return
+                reasons.append(f"{tier}: {report.reason}")
+            self._submissions.close()
+            self._references.close()
+            self._submissions = self._references = None
+        if "local" not in self._tiers:
+            raise NoTier("; ".join(reasons) or f"{', '.join(self._tiers)} need Linux; this is {sys.platform}")
+        self.tier = "local"
+        self._submissions = LocalZygote("submission", reuse=False)
+        self._references = LocalZygote("reference", reuse=True)
 
     def _stop(self) -> None:
         """End all processes and drop all problems: their answers were in a checker that is gone."""
@@ -164,8 +199,8 @@ class Judge:
         if header["version"] != package.version:
             raise JudgeError(f"problem {package.id} has changed on disk since it was loaded: load it again")
         try:
-            stage = self._submissions.stage(scene_of(package, stubbed=True))
-            reference = self._references.stage(scene_of(package, stubbed=False))
+            stage = self._submissions.stage(scene_of(package, stubbed=True), self.tier)
+            reference = self._references.stage(scene_of(package, stubbed=False), self.tier)
         except SandboxError as error:
             raise JudgeError(f"problem {package.id} cannot be staged: {error}") from error
         prepared = Prepared(package, stage, reference, static)
@@ -211,7 +246,7 @@ class Judge:
             finally:
                 self.retire(child, prepared.reference)
 
-    def retire(self, child: Child, stage: Stage) -> None:
+    def retire(self, child: Child | LocalChild, stage: Stage | LocalStage) -> None:
         """End a child and fork a spare for the next, while nobody waits."""
 
         def work() -> None:

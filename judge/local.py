@@ -144,7 +144,7 @@ class Server:
         from judge.judge import Judge
 
         self.path = path
-        self.judge = Judge(children=max(1, min(4, os.cpu_count() or 1)))
+        self.judge = Judge(children=max(1, min(4, os.cpu_count() or 1)), tiers=("strong", "medium", "local"))
         self.busy = 0
         self.used_at = time.monotonic()
         self.lock = threading.Lock()

@@ -31,16 +31,16 @@ KERNEL_ERROR = "KernelError"
 
 
 def serve(requests: int, replies: int, driver: types.ModuleType | None) -> None:
-    """Answer requests until the pipe closes."""
-    request = _read(requests)
-    if request is None:
-        return
-    reply, module, entry = load(request.body)
-    _write(replies, reply)
-    if entry is None:
-        return
+    """Answer requests until the pipe closes. A second `load` begins anew, with another program."""
+    module: types.ModuleType | None = None
+    entry: Callable[..., Any] | None = None
     while (request := _read(requests)) is not None:
-        reply = answer(module, entry, driver, request.body["inputs"])
+        if request.kind == "load":
+            reply, module, entry = load(request.body)
+        elif entry is None:
+            return
+        else:
+            reply = answer(module, entry, driver, request.body["inputs"])
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the submission may have closed or replaced it
                 stream.flush()

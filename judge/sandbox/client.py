@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +69,12 @@ class Zygote:
                 _receive(self._control, START_DEADLINE_S, f"the zygote for {self.name}s")
                 self._ready = True
 
-    def stage(self, scene: Scene) -> Stage:
-        """A second zygote with the scene imported. Raises SandboxError, with the scene's own error if it has one."""
+    def stage(self, scene: Scene, tier: str = "strong") -> Stage:
+        """A second zygote with the scene imported, whose children are confined as `tier` says (strong or medium).
+        Raises SandboxError, with the scene's own error if it has one."""
         self.wait_ready()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        request = {"paths": scene.paths, "modules": scene.modules, "driver": scene.driver}
+        request = {"paths": scene.paths, "modules": scene.modules, "driver": scene.driver, "tier": tier}
         try:
             with self._lock:
                 socket.send_fds(self._control, [json.dumps(request).encode()], [theirs.fileno()])
@@ -177,21 +177,3 @@ def _receive(control: socket.socket, deadline_s: float, what: str) -> None:
     answer: dict[str, Any] = json.loads(data)
     if "error" in answer:
         raise SandboxError(f"{what}: {answer['error']}")
-
-
-def probe() -> Sequence[str]:
-    """Why children cannot be started here: an empty list if they can. Starts one zygote and one child."""
-    zygote = Zygote("probe")
-    try:
-        stage = zygote.stage(Scene())
-        child = stage.spawn(ChildLimits(2000, 4000, 256, 16, 64))
-        try:
-            child.exchange(b"\0\0\0\0")
-        finally:
-            child.close()
-            stage.close()
-    except SandboxError as error:
-        return [str(error)]
-    finally:
-        zygote.close()
-    return []

@@ -15,6 +15,7 @@ RULE_PATH_BENEATH = 1
 FS_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
 FS_RIGHTS_ABI5 = (1 << 16) - 1
 READ = (1 << 2) | (1 << 3)
+FILE_RIGHTS = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14) | (1 << 15)  # execute, write, read, truncate, ioctl
 EXECUTE, MAKE_CHAR, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM = (1 << n for n in (0, 6, 9, 10, 11, 12))
 
 
@@ -52,7 +53,9 @@ def restrict(read_only: list[str], writable: list[str]) -> None:
     try:
         for paths, rights in ((read_only, READ), (writable, write)):
             for path in paths:
-                _allow(ruleset, path, rights & handled)
+                # Rights about folders cannot be given on a file: EINVAL.
+                of_file = rights if os.path.isdir(path) else rights & FILE_RIGHTS
+                _allow(ruleset, path, of_file & handled)
         linux.syscall("landlock_restrict_self", ctypes.c_int(ruleset), ctypes.c_uint(0))
     finally:
         os.close(ruleset)

@@ -167,7 +167,7 @@ class Child:
                 elif not reply:  # the guard reports the end; a reply that is already here goes first
                     return self._end_from_exit()
             if self.printed_bytes > self.limits.output_kb * 1024:
-                return _ending(Status.OUTPUT_LIMIT, "output_limit", limit_kb=self.limits.output_kb)
+                return ending(Status.OUTPUT_LIMIT, "output_limit", limit_kb=self.limits.output_kb)
             if len(reply) >= 4:
                 done = self._complete(reply)
                 if isinstance(done, Ending):
@@ -179,7 +179,7 @@ class Child:
                 return over
         self._drain_output()
         if self.printed_bytes > self.limits.output_kb * 1024:
-            return _ending(Status.OUTPUT_LIMIT, "output_limit", limit_kb=self.limits.output_kb)
+            return ending(Status.OUTPUT_LIMIT, "output_limit", limit_kb=self.limits.output_kb)
         used = self.cpu_ms() - cpu_start
         if used > cpu_limit_ms:
             return self._too_slow(used, cpu_limit_ms)
@@ -205,7 +205,7 @@ class Child:
         """Whether `reply` holds exactly one frame. One that is too long, or is followed by something, ends the run."""
         size = int.from_bytes(reply[:4], "little")
         if size > self.limits.reply_kb * 1024:
-            return _ending(
+            return ending(
                 Status.RUNTIME_ERROR, "reply_too_large", size=size, limit=self.limits.reply_kb * 1024
             )
         if len(reply) > 4 + size:
@@ -231,7 +231,7 @@ class Child:
         if cpu - cpu_start > cpu_limit_ms:
             return self._too_slow(cpu - cpu_start, cpu_limit_ms)
         if cpu > self.limits.total_ms:
-            return _ending(
+            return ending(
                 Status.TIME_LIMIT, "total_cpu_limit", used_ms=round(cpu), limit_ms=self.limits.total_ms
             )
         if time.monotonic() > end:
@@ -239,16 +239,16 @@ class Child:
         anon = self._anonymous_bytes()
         self._anon_at_start = self._anon_at_start or anon
         if anon - self._anon_at_start > self.limits.memory_mb << 20:
-            return _ending(Status.MEMORY_LIMIT, "memory_limit", limit_mb=self.limits.memory_mb)
+            return ending(Status.MEMORY_LIMIT, "memory_limit", limit_mb=self.limits.memory_mb)
         return None
 
     def _too_slow(self, used_ms: float, limit_ms: int) -> Ending:
-        return _ending(Status.TIME_LIMIT, "cpu_limit", used_ms=round(used_ms), limit_ms=limit_ms)
+        return ending(Status.TIME_LIMIT, "cpu_limit", used_ms=round(used_ms), limit_ms=limit_ms)
 
     def _too_long(self, used_ms: float) -> Ending:
         waited = (time.monotonic() - self._started_at) * 1000
         limit = self.limits.total_wall_ms if waited > self.limits.total_wall_ms else self.limits.wall_ms
-        return _ending(Status.TIME_LIMIT, "wall_limit", used_ms=round(max(0.0, used_ms)), limit_ms=limit)
+        return ending(Status.TIME_LIMIT, "wall_limit", used_ms=round(max(0.0, used_ms)), limit_ms=limit)
 
     def _anonymous_bytes(self) -> int:
         try:
@@ -271,22 +271,22 @@ class Child:
             return b""
 
     def _unsolicited(self) -> Ending:
-        return _ending(Status.RUNTIME_ERROR, "unsolicited_bytes")
+        return ending(Status.RUNTIME_ERROR, "unsolicited_bytes")
 
     def _end_from_exit(self) -> Ending:
         """The child closed its reply pipe or ended: ask the guard how."""
         report = self._next_report(0.2)
         if report is None:  # it closed the pipe and lives on
-            return _ending(Status.RUNTIME_ERROR, "broken_reply")
+            return ending(Status.RUNTIME_ERROR, "broken_reply")
         if "setup_error" in report:
             raise SandboxError(f"the sandbox could not be set up: {report['setup_error']}")
         code = int(report["exit"])
         if code >= 0:
-            return _ending(Status.RUNTIME_ERROR, "ended_early", exit=code)
+            return ending(Status.RUNTIME_ERROR, "ended_early", exit=code)
         if -code == signal.SIGKILL and report["cpu_s"] * 1000 >= self.limits.total_ms:
             used = round(report["cpu_s"] * 1000)
-            return _ending(Status.TIME_LIMIT, "total_cpu_limit", used_ms=used, limit_ms=self.limits.total_ms)
-        return _ending(Status.RUNTIME_ERROR, "killed_by_signal", signal=signal.Signals(-code).name)
+            return ending(Status.TIME_LIMIT, "total_cpu_limit", used_ms=used, limit_ms=self.limits.total_ms)
+        return ending(Status.RUNTIME_ERROR, "killed_by_signal", signal=signal.Signals(-code).name)
 
     def kill(self) -> None:
         """End the child now. It is pid 1 of its namespace, so all of it ends."""
@@ -315,5 +315,6 @@ class Child:
             raise SandboxError("a child did not end within its deadline after SIGKILL")
 
 
-def _ending(status: Status, code: str, **params: object) -> Ending:
+def ending(status: Status, code: str, **params: object) -> Ending:
+    """An Ending with the message `code` and its parameters."""
     return Ending(status, Message(code, params))

@@ -12,37 +12,15 @@ namespace comes first and gives the right to mount.
 from __future__ import annotations
 
 import os
-import resource
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from judge.sandbox import landlock, linux
-from judge.sandbox.seccomp import Filter
+from judge.sandbox.confine import Resources, View, limit_resources
+from judge.sandbox.seccomp import Filter, own_signals_only
 
 WORK = "/box"  # a name that no bind has as its beginning
 DEVICES = ("null", "zero", "urandom")
 FIRST_UID = 61_000  # unused by Debian's and Docker's ranges; one for each child that may run at once
-
-
-@dataclass(frozen=True)
-class View:
-    """What a child sees: `binds` appear read-only under their own paths, `masks` (folders within them) appear empty."""
-
-    binds: tuple[str, ...]
-    masks: tuple[str, ...]
-    base: str  # an empty folder, not above any bind, on which the new root is built
-    work_mb: int = 16
-
-
-@dataclass(frozen=True)
-class Resources:
-    """rlimits. `cpu_s` is the last resort behind the judge's own clock; `memory` is bytes above the size at fork."""
-
-    cpu_s: int
-    memory: int
-    file_size: int = 8 << 20
-    open_files: int = 64
 
 
 def enter_guard() -> None:
@@ -76,7 +54,7 @@ def enter_child(view: View, resources: Resources, rules: Filter, slot: int, root
     socket.sethostname("judge")
     uid = FIRST_UID + slot if root else None
     _build_root(view, uid)
-    _limit(resources)
+    limit_resources(resources)
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -87,6 +65,7 @@ def enter_child(view: View, resources: Resources, rules: Filter, slot: int, root
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)  # a change of uid cleared it
     landlock.restrict(["/"], [WORK])
+    own_signals_only(os.getpid()).load()
     rules.load()
 
 
@@ -135,25 +114,3 @@ def _build_root(view: View, uid: int | None) -> None:
         linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV,
     )
     os.chdir(WORK)
-
-
-def _limit(resources: Resources) -> None:
-    def limit(kind: int, value: int) -> None:
-        resource.setrlimit(kind, (value, value))
-
-    limit(resource.RLIMIT_CORE, 0)
-    # pid 1 of a namespace ignores SIGXCPU: soft and hard alike, so that the kernel kills at once.
-    limit(resource.RLIMIT_CPU, resources.cpu_s)
-    limit(resource.RLIMIT_FSIZE, resources.file_size)
-    limit(resource.RLIMIT_NOFILE, resources.open_files)
-    limit(resource.RLIMIT_MSGQUEUE, 0)
-    limit(resource.RLIMIT_MEMLOCK, 0)
-    limit(resource.RLIMIT_STACK, 8 << 20)
-    limit(resource.RLIMIT_AS, resources.memory)
-
-
-def library_paths(prefixes: Sequence[str]) -> tuple[str, ...]:
-    """`prefixes` and the system's library folders, as far as they exist: real paths, none inside another."""
-    wanted = [*prefixes, "/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64"]
-    found = sorted({p for p in wanted if os.path.isdir(p) and not os.path.islink(p)})
-    return tuple(p for p in found if not any(p != q and p.startswith(q + "/") for q in found))

@@ -58,7 +58,7 @@ def main() -> None:
     root = options["root"]
     sys.path.insert(0, root)
     preload()
-    from judge.sandbox import child, seccomp, strong  # noqa: F401  children need them; no file of ours is in sight there
+    from judge.sandbox import child, confine, medium, seccomp, strong  # noqa: F401  children need them; their files are hidden
 
     rules = seccomp.build_filter()
     sys.path.remove(root)
@@ -83,7 +83,7 @@ def main() -> None:
 
 def stage(control: socket.socket, scene: dict[str, Any], rules: Any, base: str) -> None:
     """A second zygote: import what the problem shows, then fork for each submission."""
-    from judge.sandbox import linux, strong
+    from judge.sandbox import confine, linux, medium, strong
 
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
     try:
@@ -93,14 +93,15 @@ def stage(control: socket.socket, scene: dict[str, Any], rules: Any, base: str) 
         control.send(json.dumps({"error": f"{type(error).__name__}: {error}"[:2000]}).encode())
         return
     stdlib = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}
-    binds = strong.library_paths([*stdlib, os.path.join(sys.base_prefix, "lib"), *scene["paths"]])
+    binds = confine.library_paths([*stdlib, os.path.join(sys.base_prefix, "lib"), *scene["paths"]])
     masks = tuple(
         path
         for site in {sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]}
         for name in MASKED_PACKAGES
         if os.path.isdir(path := os.path.join(site, name))
     )
-    view = strong.View(binds, masks, base)
+    view = confine.View(binds, masks, base)
+    tier = {"strong": strong, "medium": medium}[scene["tier"]]
     gc.collect()
     gc.freeze()
     control.send(json.dumps({"ready": True}).encode())
@@ -111,7 +112,7 @@ def stage(control: socket.socket, scene: dict[str, Any], rules: Any, base: str) 
         pid = os.fork()
         if pid == 0:
             control.close()
-            guard(json.loads(message), fds, driver, view, rules)
+            guard(json.loads(message), fds, driver, tier, view, rules)
             os._exit(0)
         for fd in fds:
             os.close(fd)
@@ -133,11 +134,14 @@ def set_scene(scene: dict[str, Any]) -> types.ModuleType | None:
 
 
 def guard(
-    request: dict[str, Any], fds: list[int], driver: types.ModuleType | None, view: Any, rules: Any
+    request: dict[str, Any],
+    fds: list[int],
+    driver: types.ModuleType | None,
+    tier: Any,
+    view: Any,
+    rules: Any,
 ) -> None:
     """Fork the child into its namespaces, wait for it, and report how it ended. Runs no line of a submission."""
-    from judge.sandbox import strong
-
     requests, replies, output, status = fds
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     root = os.geteuid() == 0
@@ -146,14 +150,14 @@ def guard(
         os.write(status, json.dumps(data).encode() + b"\n")
 
     try:
-        strong.enter_guard()
+        tier.enter_guard()
         failed, setup = os.pipe()
         pid = os.fork()
     except OSError as error:
         report({"setup_error": str(error)})
         return
     if pid == 0:
-        run_child(request, (requests, replies, output), setup, driver, view, rules, root)
+        run_child(request, (requests, replies, output), setup, driver, tier, view, rules, root)
         os._exit(0)
     for fd in (requests, replies, output, setup):
         os.close(fd)
@@ -171,12 +175,13 @@ def run_child(
     fds: tuple[int, int, int],
     setup: int,
     driver: types.ModuleType | None,
+    tier: Any,
     view: Any,
     rules: Any,
     root: bool,
 ) -> None:
     """The child: arrange the file descriptors, close the doors, serve. `setup` closes when the doors are shut."""
-    from judge.sandbox import child, strong
+    from judge.sandbox import child, confine
 
     try:
         null = os.open("/dev/null", os.O_RDONLY)
@@ -188,8 +193,8 @@ def run_child(
         setup = 5
         with open("/proc/self/statm") as file:
             size_now = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resources = strong.Resources(request["cpu_s"], size_now + request["memory"])
-        strong.enter_child(view, resources, rules, request["slot"], root)
+        resources = confine.Resources(request["cpu_s"], size_now + request["memory"])
+        tier.enter_child(view, resources, rules, request["slot"], root)
     except BaseException as error:  # noqa: BLE001  reported: no submission runs behind a half-closed door
         os.write(setup, f"{type(error).__name__}: {error}"[:2000].encode())
         os._exit(1)

@@ -1,0 +1,261 @@
+"""Tier `local`: your own code on your own machine, where no stronger tier works. A fresh process for each submission, with
+limits, and no isolation: only the terminal command and a single-user server on loopback may use it.
+
+It has the faces of `client.Zygote`, `client.Stage` and `process.Child`, built on pipes and threads alone, so that it
+also runs on macOS and Windows. A warm spare hides the seconds that loading torch takes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from judge.core.status import Status
+from judge.sandbox import linux
+from judge.sandbox.client import ROOT, Scene
+from judge.sandbox.process import ChildLimits, Ending, Reply, SandboxError, ending
+
+START_DEADLINE_S = 120.0
+POLL_S = 0.02
+
+
+class LocalZygote:
+    """Stands where a zygote stands; there is nothing to fork from. `reuse`: its stages keep one process for one program
+    after another, which is right for references and never done with submissions."""
+
+    alive = True
+
+    def __init__(self, name: str, reuse: bool) -> None:
+        self.name = name
+        self.reuse = reuse
+
+    def wait_ready(self) -> None:
+        """Ready at once."""
+
+    def stage(self, scene: Scene, tier: str = "local") -> LocalStage:
+        return LocalStage(scene, self.reuse)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class LocalStage:
+    """One version of a problem, ready to start processes. Invariant: `_spares` wait for a program that nobody has sent."""
+
+    def __init__(self, scene: Scene, reuse: bool) -> None:
+        self.scene = scene
+        self.reuse = reuse
+        self._lock = threading.Lock()
+        self._spares: list[LocalChild] = []
+        self._closed = False
+
+    def spawn(self, limits: ChildLimits) -> LocalChild:
+        with self._lock:
+            spare = self._spares.pop() if self._spares else None
+        return spare or LocalChild(self, limits)
+
+    def prefork(self, limits: ChildLimits) -> None:
+        """Make a spare, if there is none."""
+        with self._lock:
+            if self._spares or self._closed:
+                return
+        self.keep(LocalChild(self, limits))
+
+    def keep(self, child: LocalChild) -> None:
+        """Keep a child for the next program, or end it if the stage is closed."""
+        with self._lock:
+            if not self._closed:
+                self._spares.append(child)
+                return
+        child.end()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            spares, self._spares = self._spares, []
+        for spare in spares:
+            spare.end()
+
+
+class LocalChild:
+    """One process. Invariant: after an Ending no further exchange is possible."""
+
+    def __init__(self, stage: LocalStage, limits: ChildLimits) -> None:
+        self.limits = limits
+        self.ended: Ending | None = None
+        self._stage = stage
+        scene = {"paths": stage.scene.paths, "modules": stage.scene.modules, "driver": stage.scene.driver}
+        options = {
+            "root": str(ROOT),
+            "scene": scene,
+            "memory": limits.memory_mb << 20,
+            "cpu_s": limits.total_ms // 1000 + 60 if stage.reuse else limits.total_ms // 1000 + 20,
+        }
+        keep = ("SYSTEMROOT", "TEMP", "TMP", "PATH", "HOME") if sys.platform == "win32" else ()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", str(Path(__file__).with_name("local_child.py")), json.dumps(options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={name: os.environ[name] for name in keep if name in os.environ},
+        )
+        self._replies: queue.Queue[bytes | None] = queue.Queue()
+        self._printed = bytearray()
+        self._printed_bytes = 0
+        self._threads = [
+            threading.Thread(target=self._read_replies, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_output, args=(self._process.stderr,), daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+        self._ready = False
+        self._started_at = 0.0
+        self._lock = threading.Lock()
+
+    def _read_replies(self, stream: IO[bytes]) -> None:
+        while True:
+            head = stream.read(4)
+            size = int.from_bytes(head, "little")
+            if len(head) < 4:
+                self._replies.put(None)
+                return
+            if size > self.limits.reply_kb * 1024:
+                self._replies.put(head)
+                return
+            self._replies.put(head + stream.read(size))
+
+    def _read_output(self, stream: IO[bytes]) -> None:
+        cap = self.limits.output_kb * 1024
+        while chunk := os.read(stream.fileno(), 65536):
+            with self._lock:
+                self._printed_bytes += len(chunk)
+                if self._printed_bytes <= cap:
+                    self._printed += chunk
+
+    def cpu_ms(self) -> float:
+        """CPU time of the process so far; wall time where the system cannot tell."""
+        if sys.platform == "linux":
+            try:
+                return time.clock_gettime(linux.cpu_clock(self._process.pid)) * 1000
+            except OSError:
+                return 0.0
+        return time.monotonic() * 1000
+
+    def exchange(self, frame: bytes, cpu_limit_ms: int | None = None) -> Reply | Ending:
+        """Send one frame, wait for one, as `process.Child.exchange`."""
+        if self.ended is not None:
+            return self.ended
+        if not self._ready:
+            self._wait_ready()
+            self._started_at = time.monotonic()
+        result = self._exchange(frame, cpu_limit_ms or self.limits.case_ms)
+        if isinstance(result, Ending):
+            self.ended = result
+            self.kill()
+        return result
+
+    def _wait_ready(self) -> None:
+        try:
+            first = self._replies.get(timeout=START_DEADLINE_S)
+        except queue.Empty:
+            raise SandboxError(f"a local process did not start within {START_DEADLINE_S:.0f} s") from None
+        if first is None:
+            raise SandboxError(
+                f"a local process did not start: {bytes(self._printed).decode('utf-8', 'replace')[-2000:]}"
+            )
+        self._ready = True
+        with self._lock:
+            self._printed.clear()
+            self._printed_bytes = 0
+
+    def _exchange(self, frame: bytes, cpu_limit_ms: int) -> Reply | Ending:
+        if not self._replies.empty():
+            return ending(Status.RUNTIME_ERROR, "unsolicited_bytes")
+        before = self.cpu_ms()
+        end = time.monotonic() + self.limits.wall_ms / 1000
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(frame)
+            self._process.stdin.flush()
+        except OSError:
+            return self._from_exit()
+        while True:
+            try:
+                reply = self._replies.get(timeout=POLL_S)
+            except queue.Empty:
+                over = self._over_limit(before, cpu_limit_ms, end)
+                if over is not None:
+                    return over
+                continue
+            return self._finish(reply, before, cpu_limit_ms)
+
+    def _finish(self, reply: bytes | None, before: float, cpu_limit_ms: int) -> Reply | Ending:
+        if reply is None:
+            return self._from_exit()
+        size = int.from_bytes(reply[:4], "little")
+        if size > self.limits.reply_kb * 1024:
+            return ending(
+                Status.RUNTIME_ERROR, "reply_too_large", size=size, limit=self.limits.reply_kb * 1024
+            )
+        if len(reply) < 4 + size:
+            return ending(Status.RUNTIME_ERROR, "broken_reply")
+        over = self._over_limit(before, cpu_limit_ms, float("inf"))
+        if over is not None:
+            return over
+        used = max(0.0, self.cpu_ms() - before)
+        with self._lock:
+            output = bytes(self._printed)
+            self._printed.clear()
+        return Reply(reply[4:], used, output)
+
+    def _over_limit(self, before: float, cpu_limit_ms: int, end: float) -> Ending | None:
+        used = self.cpu_ms() - before
+        if self._printed_bytes > self.limits.output_kb * 1024:
+            return ending(Status.OUTPUT_LIMIT, "output_limit", limit_kb=self.limits.output_kb)
+        if used > cpu_limit_ms:
+            return ending(Status.TIME_LIMIT, "cpu_limit", used_ms=round(used), limit_ms=cpu_limit_ms)
+        if time.monotonic() > end:
+            return ending(
+                Status.TIME_LIMIT, "wall_limit", used_ms=round(max(0.0, used)), limit_ms=self.limits.wall_ms
+            )
+        return None
+
+    def _from_exit(self) -> Ending:
+        try:
+            code = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return ending(Status.RUNTIME_ERROR, "broken_reply")
+        if code >= 0:
+            return ending(Status.RUNTIME_ERROR, "ended_early", exit=code)
+        return ending(Status.RUNTIME_ERROR, "killed_by_signal", signal=f"{-code}")
+
+    def kill(self) -> None:
+        """End the process now."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process, or keep it for the next reference."""
+        if self._stage.reuse and self.ended is None:
+            self._stage.keep(self)
+        else:
+            self.end()
+
+    def end(self) -> None:
+        """End the process and wait for it."""
+        self.kill()
+        self._process.wait(10)
+        for thread in self._threads:
+            thread.join(10)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    continue  # bytes that the dead process did not take

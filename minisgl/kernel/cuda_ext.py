@@ -43,7 +43,8 @@ def load_ops() -> Ops:
     """
     if not env_flag("MINISGL_CUDA_EXT", True):
         raise KernelBuildError("MINISGL_CUDA_EXT switches our CUDA kernels off")
-    build(build_folder())
+    if not hasattr(torch.ops.minisgl, "store_kv"):  # a second registration would end the process
+        build(build_folder())
     return Ops(store_kv, embedding_lookup)
 
 

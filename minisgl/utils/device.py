@@ -101,7 +101,8 @@ def capture_graph(work: Callable[[], None], device: torch.device, pool: Graph | 
         return _RecordedClosure(work)
     graph = torch.cuda.CUDAGraph()
     shared = pool.pool() if isinstance(pool, torch.cuda.CUDAGraph) else None
-    with torch.cuda.graph(graph, pool=shared, stream=torch.cuda.current_stream(device)):
+    # torch records on a stream of its own: recording on the default stream is not allowed.
+    with torch.cuda.graph(graph, pool=shared):
         work()
     return graph
 

@@ -82,6 +82,7 @@ def test_they_can_be_switched_off(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     assert "MINISGL_CUDA_EXT switches our CUDA kernels off" in caplog.text
 
 
+@pytest.mark.skipif(GPU, reason="once the kernels are loaded nothing is built again")
 def test_other_faults_are_not_taken_for_a_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(folder: Path) -> None:
         raise TypeError("a fault of ours")
@@ -151,6 +152,15 @@ def test_compiled_store_is_torchs(
     for cache, ops in zip(caches, (TORCH_OPS, compiled), strict=True):
         ops.store_kv(cache[0], cache[1], out_loc, k, v)
     assert torch.equal(*caches)
+
+
+@needs_gpu
+def test_they_are_loaded_once_a_process(compiled: Ops, monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(folder: Path) -> None:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(cuda_ext, "build", again)
+    assert cuda_ext.load_ops() == compiled
 
 
 @needs_gpu

@@ -45,9 +45,7 @@ def most_overtaken(driven: Driven) -> int:
     """By how many later arrivals a request was overtaken at most on the way to its first token. Numbers are in
     order of arrival. A few are allowed: who waits for a neighbour's prefix is passed by those behind."""
     first_told = list(dict.fromkeys(m.uid for m in driven.outbox if m.next_token is not None))
-    return max(
-        sum(other > uid for other in first_told[:place]) for place, uid in enumerate(first_told)
-    )
+    return max(sum(other > uid for other in first_told[:place]) for place, uid in enumerate(first_told))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from pathlib import Path
 from judge.packages import ROOT, Package
 from tools import steps
 
-CACHE = ROOT / "var" / "trees"
+# The site's data folder may be elsewhere: a container's checkout is read-only.
+CACHE = Path(os.environ.get("COURSE_DATA_DIR") or ROOT / "var") / "trees"
 FAKES = ROOT / "fakes"
 
 

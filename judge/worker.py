@@ -6,13 +6,16 @@ it, its leases run out and another worker (or the next one) judges those submiss
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -261,7 +264,9 @@ class Worker:
 
 
 def main() -> None:
-    """Run one worker until it is told to end."""
+    """Run one worker until it is told to end. With --ready: exit status 0 if one is ready, else 1."""
+    if "--ready" in sys.argv:
+        sys.exit(0 if is_ready(WorkerSettings().data_dir) else 1)
     logs.configure()
     settings = WorkerSettings()
     packages = load_packages()
@@ -271,9 +276,27 @@ def main() -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())
         judge.start()
+        ready_file(settings.data_dir).write_text(
+            json.dumps({"worker": worker.name, "pid": os.getpid(), "tier": judge.tier})
+        )
         threading.Thread(target=_warm, args=(judge, packages), name="warm", daemon=True).start()
         worker.run()
+        ready_file(settings.data_dir).unlink(missing_ok=True)
         store.close()
+
+
+def ready_file(data_dir: Path) -> Path:
+    """Where a worker says that it is ready, and with which tier: for a container's health check and for people."""
+    return data_dir / "worker.json"
+
+
+def is_ready(data_dir: Path) -> bool:
+    """Whether a worker that said it is ready is alive (on this machine)."""
+    try:
+        os.kill(json.loads(ready_file(data_dir).read_text())["pid"], 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return True
 
 
 def _warm(judge: Judge, packages: dict[int, Package]) -> None:

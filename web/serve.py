@@ -118,13 +118,17 @@ def _how(code: int) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run until SIGINT or SIGTERM. 0: ended as told; 2: could not start."""
     parser = argparse.ArgumentParser(prog="python -m web.serve", description="The course site and its judge.")
+    parser.add_argument(
+        "--only", choices=["web", "worker"], help="start this one alone, as a container of its own does"
+    )
     parser.add_argument("--host", help="address to listen on (COURSE_HOST, else 127.0.0.1)")
     parser.add_argument(
         "--port", type=int, help="port to listen on (COURSE_PORT, else 8000); 0 takes a free one"
     )
     given = {k: v for k, v in vars(parser.parse_args(arguments)).items() if v is not None}
+    only = given.pop("only", None)
     try:
-        return _serve(_settings(given))
+        return _serve(_settings(given), only)
     except (StartError, FrontendMissing, PackageError) as error:
         print(f"The site cannot start: {error}", file=sys.stderr)
         return 2
@@ -136,7 +140,7 @@ def _settings(given: dict[str, object]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         raise StartError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if settings.host not in LOOPBACK:
+    if settings.host not in LOOPBACK and not settings.published_on_loopback:
         raise StartError(
             f"host {settings.host!r} is not a loopback address. This mode has no login: whoever reaches the "
             "port could run code. Use 127.0.0.1, and an SSH tunnel to reach it from elsewhere."
@@ -162,7 +166,7 @@ def _free_port(host: str, port: int) -> int:
         return free
 
 
-def _serve(settings: Settings) -> int:
+def _serve(settings: Settings, only: str | None) -> int:
     load_manifest()
     load_packages()
     settings.session_key()
@@ -178,7 +182,7 @@ def _serve(settings: Settings) -> int:
         "COURSE_TOKEN": settings.token.get_secret_value(),
     }
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    base = f"http://{host}:{settings.port}"
+    base = f"http://{host if settings.host in LOOPBACK else '127.0.0.1'}:{settings.port}"
     gunicorn = ["-m", "gunicorn", "--bind", f"{host}:{settings.port}", "--worker-class", "gthread"]
     gunicorn += ["--workers", "1", "--threads", str(settings.threads), "--log-level", "warning"]
     gunicorn += ["--graceful-timeout", "2", "--no-control-socket", "web.app:from_environment()"]
@@ -186,7 +190,7 @@ def _serve(settings: Settings) -> int:
         Child("web", [sys.executable, *gunicorn], env | own),
         Child("worker", [sys.executable, "-m", "judge.worker"], env),
     ]
-    return _supervise(children, base, settings)
+    return _supervise([c for c in children if only in (None, c.name)], base, settings)
 
 
 def _supervise(children: list[Child], base: str, settings: Settings) -> int:
@@ -201,7 +205,8 @@ def _supervise(children: list[Child], base: str, settings: Settings) -> int:
     try:
         for child in children:
             child.start()
-        announced, gives_up = False, time.monotonic() + START_S
+        announced = all(child.name != "web" for child in children)
+        gives_up = time.monotonic() + START_S
         while not told:
             for child in children:
                 child.look_after()

@@ -17,6 +17,10 @@ class Settings(StoreSettings):
     host: str = Field(
         default="127.0.0.1", description="Address to listen on. Local mode is made for loopback only."
     )
+    published_on_loopback: bool = Field(
+        default=False,
+        description="In a container whose port is published on a loopback address only: lets COURSE_HOST be any address.",
+    )
     port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     token: SecretStr = Field(
         default=SecretStr(""),

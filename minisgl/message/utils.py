@@ -73,7 +73,8 @@ class _Reader:
         return {key: self.read(item) for key, item in value.items()}
 
     def _read_message(self, value: Mapping[str, Any]) -> Any:
-        kind = self._types.get(value[_TYPE])
+        name = value[_TYPE]
+        kind = self._types.get(name) if isinstance(name, str) else None
         if kind is None:
             known = ", ".join(sorted(self._types))
             raise ValueError(f"a message of type {value[_TYPE]!r} is not expected here; known are {known}")
@@ -94,7 +95,8 @@ def _tuples(value: Any) -> Any:
 
 
 def _read_tensor(value: Mapping[str, Any]) -> torch.Tensor:
-    dtype, shape, data = _DTYPES.get(value[_TENSOR]), value.get("shape"), value.get("data")
+    name, shape, data = value[_TENSOR], value.get("shape"), value.get("data")
+    dtype = _DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None or not isinstance(shape, list) or not isinstance(data, bytes):
         raise ValueError(f"a tensor of {value[_TENSOR]!r} is broken: dtype, shape and data do not agree")
     count = 1

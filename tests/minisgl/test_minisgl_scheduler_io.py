@@ -142,9 +142,12 @@ def test_results_go_to_the_tokenizer_of_their_request_once(configure: Configure)
         for address in configure(tokenizers=3).tokenizer_addresses
     ]
 
+    done = threading.Event()
+
     def other_rank() -> None:
         io = SchedulerIOMixin(configure(1, 2, tokenizers=3))
         io.send_result([DetokenizeMsg(uid, 1, False) for uid in range(7)])
+        done.wait(20.0)
         io.close_io()
 
     thread = threading.Thread(target=other_rank)
@@ -155,6 +158,7 @@ def test_results_go_to_the_tokenizer_of_their_request_once(configure: Configure)
     io.send_result([])
     got = [each(queue.get(5.0), BatchTokenizerMsg) for queue in tokenizers]
     assert got == [[one for one in reply if one.uid % 3 == index] for index in range(3)]
+    done.set()
     thread.join(5.0)
     assert [queue.drain(0.1) for queue in tokenizers] == [[], [], []]
     for queue in tokenizers:

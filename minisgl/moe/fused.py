@@ -1,8 +1,11 @@
 """Experts as two grouped matrix products: sort the tokens by expert, multiply, put them back.
 
 Once the (token, expert) pairs of a batch are sorted by expert, each expert's tokens lie next to each other,
-and all experts together are one grouped product: rows offsets[e-1] .. offsets[e] times matrix e. Offsets stay
-on the device; nothing waits for a count, whatever the router decided.
+and all experts together are one grouped product: rows offsets[e-1] .. offsets[e] times matrix e.
+
+torch has a kernel for that for bfloat16 on GPUs since Hopper; it reads the offsets on the device, and nothing
+waits for the router. For everything else torch fetches the offsets and multiplies expert by expert, which a
+CUDA graph cannot record; there, every pair gets its matrix by a gather.
 """
 
 from __future__ import annotations
@@ -25,11 +28,13 @@ class Grouping(NamedTuple):
     """tokens * top_k pairs, sorted by expert; within an expert, by token.
 
     order: int64 [pairs]: which pair stands at each place; pair p is choice p % top_k of token p // top_k.
+    experts: int64 [pairs]: the expert of the pair at each place.
     offsets: int32 [num_experts]: where each expert's pairs end; an expert that nobody chose ends where the
     one before it does.
     """
 
     order: torch.Tensor
+    experts: torch.Tensor
     offsets: torch.Tensor
 
 
@@ -38,11 +43,25 @@ def group_by_expert(experts: torch.Tensor, num_experts: int) -> Grouping:
     chosen, order = experts.flatten().sort(stable=True)
     every = torch.arange(num_experts, dtype=chosen.dtype, device=chosen.device)
     offsets = torch.searchsorted(chosen, every, right=True, out_int32=True)
-    return Grouping(order, offsets)
+    return Grouping(order, chosen, offsets)
+
+
+def grouped_product(rows: torch.Tensor, matrices: torch.Tensor, grouping: Grouping) -> torch.Tensor:
+    """rows [pairs, n], sorted by expert, times matrices [E, m, n]: each row with its expert's. [pairs, m]."""
+    if rows.is_cuda and not _has_kernel(rows.device, rows.dtype) and torch.cuda.is_current_stream_capturing():
+        # As many copies of matrices as there are pairs: only for recorded steps, whose batches are small.
+        return torch.bmm(matrices[grouping.experts], rows.unsqueeze(2)).squeeze(2)
+    return F.grouped_mm(rows, matrices.transpose(1, 2), offs=grouping.offsets)
+
+
+@cache
+def _has_kernel(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether torch multiplies groups there in one kernel."""
+    return dtype == torch.bfloat16 and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 class FusedMoE(BaseMoEBackend):
-    """Needs no list of the experts in use, so its work has one shape for each number of tokens."""
+    """Its work has one shape for each number of tokens, so it can be captured in a CUDA graph."""
 
     def forward(
         self,
@@ -54,12 +73,12 @@ class FusedMoE(BaseMoEBackend):
         renormalize: bool,
     ) -> torch.Tensor:
         weights, experts = _router(x.device.type)(router_logits, top_k, renormalize)
-        order, offsets = group_by_expert(experts, len(gate_up))
-        grouped = x.index_select(0, order // top_k)
-        inner = silu_and_mul(F.grouped_mm(grouped, gate_up.transpose(1, 2), offs=offsets))
-        answers = F.grouped_mm(inner, down.transpose(1, 2), offs=offsets)
+        grouping = group_by_expert(experts, len(gate_up))
+        rows = x.index_select(0, grouping.order // top_k)
+        inner = silu_and_mul(grouped_product(rows, gate_up, grouping))
+        answers = grouped_product(inner, down, grouping)
         back = torch.empty_like(answers)
-        back[order] = answers
+        back[grouping.order] = answers
         pairs = back.view(len(x), top_k, -1) * weights.to(x.dtype).unsqueeze(2)
         return pairs.sum(dim=1)
 

@@ -43,7 +43,7 @@ def test_the_chosen_are_the_most_probable() -> None:
 
 def test_groups_hold_every_pair_once() -> None:
     experts = torch.randint(6, (30, 2), generator=torch.Generator().manual_seed(2))
-    order, offsets = group_by_expert(experts, 6)
+    order, _, offsets = group_by_expert(experts, 6)
     assert sorted(order.tolist()) == list(range(60))
     begin = 0
     for expert, end in enumerate(offsets.tolist()):

@@ -98,11 +98,29 @@ def test_routing() -> None:
 
 
 def test_grouping() -> None:
-    order, offsets = group_by_expert(torch.tensor([[2, 0], [2, 3], [0, 2]]), 5)
+    order, chosen, offsets = group_by_expert(torch.tensor([[2, 0], [2, 3], [0, 2]]), 5)
     # Pairs 1 and 4 chose expert 0; 0, 2, 5 expert 2; 3 expert 3; nobody 1 or 4.
     assert order.tolist() == [1, 4, 0, 2, 5, 3]
+    assert chosen.tolist() == [0, 0, 2, 2, 2, 3]
     assert offsets.tolist() == [2, 2, 5, 6, 6]
     assert offsets.dtype == torch.int32
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="captures a CUDA graph: needs an NVIDIA GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_grouped_experts_in_a_cuda_graph(dtype: torch.dtype) -> None:
+    backend = create_moe_backend("fused")
+    x, logits, gate_up, down = (tensor.cuda() for tensor in layer(9, 4, dtype))
+    wanted = backend.forward(x, logits, gate_up, down, 2, True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = backend.forward(x, logits, gate_up, down, 2, True)
+    logits.copy_(logits.flip(0))  # the router decides anew at each replay
+    graph.replay()
+    fresh = backend.forward(x, logits, gate_up, down, 2, True)
+    tolerance = 1e-5 if dtype == torch.float32 else 3e-2
+    torch.testing.assert_close(out, fresh, rtol=tolerance, atol=tolerance)
+    assert not torch.allclose(out, wanted, rtol=tolerance, atol=tolerance)
 
 
 def test_backend_names() -> None:

@@ -218,5 +218,5 @@ def test_a_tensor_on_the_wrong_side_is_refused(compiled: Ops) -> None:
     with pytest.raises(ValueError, match="ids is on cpu, weight on cuda:0"):
         compiled.embedding_lookup(torch.zeros(4, 8, device="cuda"), torch.zeros(2, dtype=torch.int32))
     ids = torch.zeros(2, dtype=torch.int32, device="cuda")
-    with pytest.raises(ValueError, match=r"vocab_range \(0, 5\) does not fit the 4 rows"):
+    with pytest.raises(ValueError, match=r"vocab_range \[0, 5\] does not fit the 4 rows"):
         compiled.embedding_lookup(torch.zeros(4, 8, device="cuda"), ids, (0, 5))

@@ -9,45 +9,57 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
+#include <string>
+
 #include "launch.h"
 
 namespace {
 
+// Numbers become text here and not in a stream: where the compiler links a C++ library of its own into this
+// one, streams of the two get in each other's way, and the message would be a crash.
+std::string text(at::IntArrayRef numbers) {
+  std::string out = "[";
+  for (const int64_t number : numbers) out += (out.size() > 1 ? ", " : "") + std::to_string(number);
+  return out + "]";
+}
+
+std::string kind(const at::Tensor& x) { return std::string(c10::toString(x.scalar_type())) + " " + text(x.sizes()); }
+
 void check_indices(const at::Tensor& x, const char* name, const at::Tensor& beside, const char* other) {
   TORCH_CHECK_VALUE(x.scalar_type() == at::kInt && x.dim() == 1 && x.is_contiguous(), name,
-                    " should be contiguous int32 [tokens], it is ", x.scalar_type(), " ", x.sizes());
-  TORCH_CHECK_VALUE(x.device() == beside.device(), name, " is on ", x.device(), ", ", other, " on ",
-                    beside.device());
+                    " should be contiguous int32 [tokens], it is ", kind(x));
+  TORCH_CHECK_VALUE(x.device() == beside.device(), name, " is on ", x.device().str(), ", ", other, " on ",
+                    beside.device().str());
 }
 
 void check_on_cuda(const at::Tensor& x, const char* name) {
-  TORCH_CHECK_VALUE(x.is_cuda(), name, " should be on a CUDA device, it is on ", x.device());
+  TORCH_CHECK_VALUE(x.is_cuda(), name, " should be on a CUDA device, it is on ", x.device().str());
 }
 
 // A cache as places: [num_pages, page_size, H, D], whose places follow one another without gaps.
 int64_t check_cache(const at::Tensor& cache, const char* name, const at::Tensor& like) {
   check_on_cuda(cache, name);
   TORCH_CHECK_VALUE(cache.dim() == 4 && cache.is_contiguous(), name,
-                    " should be contiguous [num_pages, page_size, heads, head_dim], it is ", cache.sizes(),
-                    " with strides ", cache.strides());
+                    " should be contiguous [num_pages, page_size, heads, head_dim], it is ", kind(cache),
+                    " with strides ", text(cache.strides()));
   TORCH_CHECK_VALUE(cache.sizes() == like.sizes() && cache.scalar_type() == like.scalar_type() &&
                         cache.device() == like.device(),
-                    "k_cache and v_cache should be alike, they are ", like.scalar_type(), " ", like.sizes(),
-                    " and ", cache.scalar_type(), " ", cache.sizes());
+                    "k_cache and v_cache should be alike, they are ", kind(like), " on ", like.device().str(),
+                    " and ", kind(cache), " on ", cache.device().str());
   return cache.size(0) * cache.size(1);
 }
 
 void check_new(const at::Tensor& x, const char* name, const at::Tensor& cache, const at::Tensor& out_loc) {
   TORCH_CHECK_VALUE(x.dim() == 3 && x.size(0) == out_loc.size(0) && x.size(1) == cache.size(2) &&
                         x.size(2) == cache.size(3),
-                    name, " should be [tokens, heads, head_dim] = [", out_loc.size(0), ", ", cache.size(2), ", ",
-                    cache.size(3), "], it is ", x.sizes());
-  TORCH_CHECK_VALUE(x.scalar_type() == cache.scalar_type(), name, " is ", x.scalar_type(), ", the cache ",
-                    cache.scalar_type());
-  TORCH_CHECK_VALUE(x.device() == cache.device(), name, " is on ", x.device(), ", the cache on ",
-                    cache.device());
+                    name, " should be [tokens, heads, head_dim] = ",
+                    text({out_loc.size(0), cache.size(2), cache.size(3)}), ", it is ", text(x.sizes()));
+  TORCH_CHECK_VALUE(x.scalar_type() == cache.scalar_type(), name, " is ", c10::toString(x.scalar_type()),
+                    ", the cache ", c10::toString(cache.scalar_type()));
+  TORCH_CHECK_VALUE(x.device() == cache.device(), name, " is on ", x.device().str(), ", the cache on ",
+                    cache.device().str());
   TORCH_CHECK_VALUE(x.stride(2) == 1 && x.stride(1) == x.size(2), name,
-                    " should have each token's heads side by side, its strides are ", x.strides());
+                    " should have each token's heads side by side, its strides are ", text(x.strides()));
 }
 
 void store_kv(const at::Tensor& k_cache, const at::Tensor& v_cache, const at::Tensor& out_loc,
@@ -82,11 +94,12 @@ at::Tensor embedding_lookup(const at::Tensor& weight, const at::Tensor& ids, int
                             bool must_be_inside) {
   check_on_cuda(weight, "weight");
   TORCH_CHECK_VALUE(weight.dim() == 2 && weight.is_contiguous(),
-                    "weight should be contiguous [rows, hidden], it is ", weight.sizes(), " with strides ",
-                    weight.strides());
+                    "weight should be contiguous [rows, hidden], it is ", kind(weight), " with strides ",
+                    text(weight.strides()));
   check_indices(ids, "ids", weight, "weight");
   TORCH_CHECK_VALUE(0 <= first && first <= end && end - first <= weight.size(0) && end <= INT32_MAX,
-                    "vocab_range (", first, ", ", end, ") does not fit the ", weight.size(0), " rows of weight");
+                    "vocab_range ", text({first, end}), " does not fit the ", std::to_string(weight.size(0)),
+                    " rows of weight");
   at::Tensor out = at::empty({ids.size(0), weight.size(1)}, weight.options());
   const int64_t row_bytes = weight.size(1) * weight.element_size();
   const c10::cuda::CUDAGuard guard(weight.device());

@@ -26,6 +26,7 @@ from judge import logs
 from judge.core.verdict import Json
 from judge.judge import Judge
 from judge.packages import Package, load_packages
+from judge.selftest import ISOLATING
 from judge.store import Claim, Queue, Store, StoreSettings
 from judge.store.bell import Ear, bell_folder
 from judge.store.queue import HEARTBEAT_S, LEASE_S, system_error
@@ -43,6 +44,10 @@ class WorkerSettings(StoreSettings):
 
     worker_slots: int = Field(
         default=2, ge=1, le=64, description="Submissions that one worker judges at the same time."
+    )
+    allow_local: bool = Field(
+        default=False,
+        description="Judge without isolation where no tier works. `make serve` sets it: one user, on loopback.",
     )
 
 
@@ -270,7 +275,8 @@ def main() -> None:
     logs.configure()
     settings = WorkerSettings()
     packages = load_packages()
-    with Judge(children=settings.worker_slots) as judge:
+    tiers = (*ISOLATING, "local") if settings.allow_local else ISOLATING
+    with Judge(children=settings.worker_slots, tiers=tiers) as judge:
         store = Store(settings.url)
         worker = Worker(store, judge, packages, slots=settings.worker_slots)
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -75,5 +75,82 @@ def judge(runs: int = 60, problems: tuple[int, ...] = ()) -> None:
                 )
 
 
+def memory_mb(pid: int) -> float:
+    """Resident megabytes of a process that are its own (RssAnon)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+@main.command()
+@click.option("--runs", default=2000, show_default=True, help="Submissions, hostile and good ones mixed.")
+@click.option("--tier", type=click.Choice(["strong", "medium"]), default="strong", show_default=True)
+def soak(runs: int, tier: str) -> None:
+    """Many hostile and good submissions: memory and descriptors of the judge's processes, before and after."""
+    from judge.judge import Judge
+    from judge.packages import load_package
+
+    folder = ROOT / "tests" / "exploits"
+    package = load_package(folder / "problem")
+    good = package.solution.encode()
+    # Those that end by a time limit are left out: two thousand of them would take hours and show nothing more.
+    slow = ("08", "09", "36", "44", "48", "53", "58", "74", "76", "84", "96", "97", "52")
+    hostile = [
+        p.read_bytes() for p in sorted((folder / "submissions").glob("*.py")) if p.name[:2] not in slow
+    ]
+
+    def figures(judge: Judge) -> dict[str, tuple[float, int]]:
+        pids = {
+            "judge": os.getpid(),
+            "checker": judge._checker._process.pid,  # type: ignore[union-attr]
+            "zygote": judge._submissions._process.pid,  # type: ignore[union-attr]
+        }
+        return {n: (memory_mb(pid), len(os.listdir(f"/proc/{pid}/fd"))) for n, pid in pids.items()}
+
+    with Judge(tiers=(tier,)) as judge:
+        judge.warm(package)
+        for source in hostile:
+            judge.judge(package, source, secrets.token_bytes(16))
+        before, start, wrong = figures(judge), time.perf_counter(), 0
+        for i in range(runs):
+            if i % 4 == 3:
+                wrong += judge.judge(package, good, secrets.token_bytes(16)).status != "accepted"
+            else:
+                judge.judge(package, hostile[i % len(hostile)], secrets.token_bytes(16))
+        seconds = time.perf_counter() - start
+        after = figures(judge)
+    click.echo(f"{runs} runs in {seconds:.0f} s, tier {tier}; good ones not accepted: {wrong}")
+    for name, (mb, fds) in before.items():
+        click.echo(f"{name:<8} {mb:.1f} -> {after[name][0]:.1f} MB, {fds} -> {after[name][1]} descriptors")
+
+
+@main.command()
+@click.option("--seconds", default=10.0, show_default=True)
+def throughput(seconds: float) -> None:
+    """Verdicts a second of problem 200 with one and with two children at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from judge.judge import Judge
+    from judge.packages import load_packages
+
+    package = load_packages()[200]
+    for children in (1, 2):
+        with Judge(children=children) as judge:
+            judge.warm(package)
+            end = time.perf_counter() + seconds
+
+            def work(judge: Judge = judge, end: float = end) -> int:
+                done = 0
+                while time.perf_counter() < end:
+                    judge.judge(package, package.solution.encode(), secrets.token_bytes(16))
+                    done += 1
+                return done
+
+            with ThreadPoolExecutor(children) as pool:
+                done = sum(pool.map(lambda _: work(), range(children)))
+        click.echo(f"{children} at a time: {done / seconds:.1f} verdicts a second")
+
+
 if __name__ == "__main__":
     main()

@@ -46,7 +46,9 @@ class Site:
         if found is None or action is None:
             raise click.ClickException(f"problem {problem}: the page has no form to submit with")
         data = urllib.parse.urlencode({"csrf_token": found[1], "source": source}).encode()
-        request = urllib.request.Request(self.base + action[1], data, {"Origin": self.base, "Accept-Language": "en"})
+        request = urllib.request.Request(
+            self.base + action[1], data, {"Origin": self.base, "Accept-Language": "en"}
+        )
         with self.opener.open(request, timeout=20) as answer:
             place = urllib.parse.urlparse(answer.url).path
         end = time.monotonic() + DEADLINE_S

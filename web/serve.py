@@ -181,6 +181,7 @@ def _serve(settings: Settings, only: str | None) -> int:
         "COURSE_PORT": str(settings.port),
         "COURSE_TOKEN": settings.token.get_secret_value(),
     }
+    alone = settings.host in LOOPBACK and not settings.published_on_loopback
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     base = f"http://{host if settings.host in LOOPBACK else '127.0.0.1'}:{settings.port}"
     gunicorn = ["-m", "gunicorn", "--bind", f"{host}:{settings.port}", "--worker-class", "gthread"]
@@ -188,7 +189,7 @@ def _serve(settings: Settings, only: str | None) -> int:
     gunicorn += ["--graceful-timeout", "2", "--no-control-socket", "web.app:from_environment()"]
     children = [
         Child("web", [sys.executable, *gunicorn], env | own),
-        Child("worker", [sys.executable, "-m", "judge.worker"], env),
+        Child("worker", [sys.executable, "-m", "judge.worker"], env | {"COURSE_ALLOW_LOCAL": str(alone)}),
     ]
     return _supervise([c for c in children if only in (None, c.name)], base, settings)
 

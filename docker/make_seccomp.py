@@ -20,7 +20,8 @@ getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr setxattr lsetxattr 
 inotify_init inotify_init1 inotify_add_watch inotify_rm_watch mknod mknodat
 """
 MEMORY = """
-mmap munmap mprotect mremap madvise brk mincore mlock munlock mlock2 msync membarrier get_mempolicy pkey_alloc pkey_free pkey_mprotect
+mmap munmap mprotect mremap madvise brk mincore mlock munlock mlock2 msync membarrier get_mempolicy
+pkey_alloc pkey_free pkey_mprotect
 shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl
 mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 """
@@ -32,7 +33,8 @@ getrlimit setrlimit prlimit64 getrusage times getpriority setpriority ioprio_get
 sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler sched_setscheduler
 sched_get_priority_max sched_get_priority_min sched_rr_get_interval sched_getattr sched_setattr getcpu
 futex futex_waitv set_robust_list get_robust_list rseq set_tid_address restart_syscall uname sysinfo
-rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack pause
+rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack
+pause
 seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
 """
 TIME = """

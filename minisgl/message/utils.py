@@ -119,7 +119,9 @@ def pack(message: Any) -> bytes:
     """
     try:
         frame: bytes = msgpack.packb(to_plain(message), use_bin_type=True)
-    except (OverflowError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError as error:
+        raise ValueError("a text has half of a surrogate pair in it, which is no character") from error
+    except OverflowError as error:
         raise ValueError(f"a {type(message).__name__} cannot be sent: {error}") from error
     if len(frame) > MAX_FRAME_BYTES:
         raise ValueError(

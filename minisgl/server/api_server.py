@@ -392,7 +392,8 @@ async def _fault(_: Request, error: Exception) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    fault = error.errors()[0]
+    # Of several readings of a value, the one that went furthest was probably meant.
+    fault = max(error.errors(), key=lambda one: len(one["loc"]))
     where = ".".join(str(part) for part in fault["loc"][1:])
     why = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "extra_forbidden":

@@ -108,6 +108,7 @@ class Workers:
         )
         process.start()
         self._processes[name] = process
+        logger.info("%s is process %d", name, process.pid)
 
     def dead(self) -> str | None:
         """Which process has ended and why, or None."""
@@ -118,10 +119,6 @@ class Workers:
         # Whoever said something failed first: the others may have ended because of it.
         name, process = next(((n, p) for n, p in ended if n in told), ended[0])
         return f"{name} has ended: {told.get(name) or _exit_reason(process.exitcode)}"
-
-    @property
-    def pids(self) -> dict[str, int]:
-        return {name: process.pid for name, process in self._processes.items()}
 
     def watch(self, on_death: Callable[[str], None]) -> None:
         """Call `on_death(reason)` from a thread of its own, once, when a process has ended before `stop`."""
@@ -137,12 +134,14 @@ class Workers:
         self._watcher.start()
 
     def stop(self) -> None:
-        """End all processes: asked first, made to after STOP_S."""
+        """End all processes: asked first, made to after STOP_S; at once if one has died, for then the others may
+        be waiting for it where nobody can ask them anything."""
         self._stopping.set()
         if self._watcher is not None and self._watcher is not threading.current_thread():
             self._watcher.join(STOP_S)
+        broken = any(not process.is_alive() for process in self._processes.values())
         for process in self._processes.values():
-            process.terminate()
+            process.kill() if broken else process.terminate()
         deadline = time.monotonic() + STOP_S
         for name, process in self._processes.items():
             process.join(max(0.0, deadline - time.monotonic()))

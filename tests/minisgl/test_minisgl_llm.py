@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -168,10 +169,11 @@ def test_penalties_are_what_their_definition_says(small_model: Path, overlap: bo
     """Bug: under overlap the newest token is not on the host yet, and is not penalised."""
     model = load_reference(small_model)
     driven = Driven(small_model, overlap=overlap)
-    prompt = [5, 9, 30, 12, 7, 22]
+    prompt = [5, 9, 30, 12, 7, 22, 8, 31, 17, 6, 25, 11]
     cases: list[dict[str, Any]] = [
         {"frequency_penalty": 2.0},
         {"presence_penalty": 2.0},
+        {"presence_penalty": 0.5},
         {"repetition_penalty": 1.5},
         {"frequency_penalty": -0.5, "presence_penalty": 1.5, "repetition_penalty": 1.1},
         {},
@@ -182,6 +184,9 @@ def test_penalties_are_what_their_definition_says(small_model: Path, overlap: bo
     wanted = [penalised_reference(model, prompt, 30, free(**case)) for case in cases]
     assert [driven.told[uid] for uid in range(len(cases))] == wanted
     assert len({tuple(one) for one in wanted}) == len(cases), "each penalty changes something, or no test"
+    # Only a token that wants to follow itself tells whether the newest one was counted.
+    plain = wanted[-1]
+    assert any(a == b for a, b in pairwise(plain))
     driven.shutdown()
 
 

@@ -53,12 +53,19 @@ def attack(bait):
             with open(os.path.join(folder, "planted"), "w") as file:
                 file.write("x")
             got.append(folder)
+            os.unlink(os.path.join(folder, "planted"))
         except OSError:
             pass
-    for make in (lambda: os.symlink(bait["file"], "l"), lambda: os.mkfifo("f"), lambda: os.link(bait["file"], "h")):
+    make = {
+        "planted.s": lambda name: os.symlink(bait["file"], name),
+        "planted.f": os.mkfifo,
+        "planted.h": lambda name: os.link(bait["file"], name),
+    }
+    for name, call in make.items():
         try:
-            make()
-            got.append("link")
+            call(name)
+            got.append(name)
+            os.unlink(name)
         except OSError:
             pass
     return got

@@ -105,9 +105,11 @@ def parse_args(argv: Sequence[str]) -> tuple[ServerArgs, bool]:
     try:
         given["tp_info"] = DistributedInfo(0, given.pop("tp_size"))
         given["dtype"] = resolve_dtype(given["dtype"], given["model_path"], default_device())
-        return ServerArgs(**given), shell
+        config = ServerArgs(**given)
+        _ = config.max_seq_len  # reads the model's configuration: better now than in a process that is to load it
     except (ValueError, FileNotFoundError) as error:
         parser.error(str(error))
+    return config, shell
 
 
 def _parser() -> argparse.ArgumentParser:

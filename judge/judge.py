@@ -41,6 +41,10 @@ class JudgeError(RuntimeError):
     """A fault of the judge or of a problem package; never the submission's doing."""
 
 
+class PackageChanged(JudgeError):
+    """A problem's files are other ones than when it was loaded."""
+
+
 class NoTier(JudgeError):
     """No isolation tier that may be used works on this machine; `python -m judge.selftest` says what to change."""
 
@@ -197,7 +201,7 @@ class Judge:
         except PackageError as error:
             raise JudgeError(str(error)) from error
         if header["version"] != package.version:
-            raise JudgeError(f"problem {package.id} has changed on disk since it was loaded: load it again")
+            raise PackageChanged(f"problem {package.id} has changed on disk since it was loaded: load it again")
         try:
             stage = self._submissions.stage(scene_of(package, stubbed=True), self.tier)
             reference = self._references.stage(scene_of(package, stubbed=False), self.tier)

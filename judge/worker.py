@@ -24,8 +24,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from judge import logs
 from judge.core.verdict import Json
-from judge.judge import Judge
-from judge.packages import Package, load_packages
+from judge.exam import Which
+from judge.judge import Judge, PackageChanged
+from judge.packages import Package, load_package, load_packages
 from judge.selftest import ISOLATING
 from judge.store import Claim, Queue, Store, StoreSettings
 from judge.store.bell import Ear, bell_folder
@@ -203,15 +204,18 @@ class Worker:
             if event["type"] == "case":
                 progress.add(event["case"])
 
-        try:
-            verdict = self.judge.judge(
-                package,
-                claim.source,
-                claim.seed,
-                which="public" if claim.public_only else "all",
-                on_event=on_event,
-            )
+        def judge(package: Package) -> dict[str, Json]:
+            which: Which = "public" if claim.public_only else "all"
+            verdict = self.judge.judge(package, claim.source, claim.seed, which=which, on_event=on_event)
             return verdict.to_json()
+
+        try:
+            try:
+                return judge(package)
+            except PackageChanged:  # its author is at work: what counts is what the files say now
+                log.warning("package_reloaded", problem=claim.problem)
+                self.packages[claim.problem] = load_package(package.folder)
+                return judge(self.packages[claim.problem])
         except Stopped:
             return None
         except Exception:

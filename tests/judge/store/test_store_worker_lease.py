@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 
@@ -10,7 +11,7 @@ from sqlalchemy import update
 
 from judge.core.status import Status
 from judge.judge import Judge
-from judge.packages import load_packages
+from judge.packages import load_package, load_packages
 from judge.store import Queue, Submission, reading
 from judge.store.clock import now
 from judge.worker import Worker
@@ -101,3 +102,23 @@ def test_what_crashed_a_worker_runs_with_nothing_beside_it(store, judge, monkeyp
     thread.join(30)
     assert together == [True]
     assert find(store, risky).status is Status.ACCEPTED
+
+
+def test_a_package_edited_while_the_worker_runs_is_read_again(store, judge, tmp_path):
+    folder = tmp_path / "problem"
+    shutil.copytree(PACKAGES[200].folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    package = load_package(folder)
+    worker = Worker(store, judge, {200: package}, slots=1)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        (folder / "starter.py").write_text("# edited\n")
+        number = Queue(store).submit(
+            user="local", problem=200, version=package.version, source=SOLUTION.encode()
+        )
+        wait_until(lambda: find(store, number).status.is_final)
+        assert find(store, number).status is Status.ACCEPTED
+        assert worker.packages[200].version == load_package(folder).version != package.version
+    finally:
+        worker.stop()
+        thread.join(30)

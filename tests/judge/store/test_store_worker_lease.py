@@ -107,6 +107,7 @@ def test_what_crashed_a_worker_runs_with_nothing_beside_it(store, judge, monkeyp
 def test_a_package_edited_while_the_worker_runs_is_read_again(store, judge, tmp_path):
     folder = tmp_path / "problem"
     shutil.copytree(PACKAGES[200].folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "starter.py").write_text("# as no judge has prepared it\n")
     package = load_package(folder)
     worker = Worker(store, judge, {200: package}, slots=1)
     thread = threading.Thread(target=worker.run)

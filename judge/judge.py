@@ -201,7 +201,9 @@ class Judge:
         except PackageError as error:
             raise JudgeError(str(error)) from error
         if header["version"] != package.version:
-            raise PackageChanged(f"problem {package.id} has changed on disk since it was loaded: load it again")
+            raise PackageChanged(
+                f"problem {package.id} has changed on disk since it was loaded: load it again"
+            )
         try:
             stage = self._submissions.stage(scene_of(package, stubbed=True), self.tier)
             reference = self._references.stage(scene_of(package, stubbed=False), self.tier)

@@ -23,10 +23,11 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from judge import logs
+from judge.archive import Archive
 from judge.core.verdict import Json
 from judge.exam import Which
 from judge.judge import Judge, PackageChanged
-from judge.packages import Package, load_package, load_packages
+from judge.packages import Package, PackageError, load_package, load_packages
 from judge.selftest import ISOLATING
 from judge.store import Claim, Queue, Store, StoreSettings
 from judge.store.bell import Ear, bell_folder
@@ -121,7 +122,17 @@ class Worker:
     - the heartbeat may wait for the database; the watchdog, which looks at the clock only, never does.
     """
 
-    def __init__(self, store: Store, judge: Judge, packages: dict[int, Package], *, slots: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        judge: Judge,
+        packages: dict[int, Package],
+        *,
+        slots: int,
+        archive: Archive | None = None,
+    ) -> None:
+        """`archive`: where versions of problems are that are not the current one; None: nowhere."""
+        self.archive = archive
         self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
         self.queue = Queue(store)
         self.judge, self.packages, self.slots = judge, packages, slots
@@ -187,10 +198,21 @@ class Worker:
                 self._runs.pop(claim.submission, None)
             self._ear.wake()
 
+    def _package(self, claim: Claim) -> Package | None:
+        """The version that the submission was made for, as far as it was kept; else the current one."""
+        current = self.packages.get(claim.problem)
+        if self.archive is None or (current is not None and current.version == claim.version):
+            return current
+        try:
+            return self.archive.load(claim.version)
+        except PackageError as error:
+            log.warning("version_not_kept", problem=claim.problem, error=str(error))
+            return current
+
     def _verdict(self, run: Run) -> dict[str, Json] | None:
         """Judge it; None when it was stopped because its lease is lost or the worker ends."""
         claim = run.claim
-        package = self.packages.get(claim.problem)
+        package = self._package(claim)
         if package is None:
             return system_error(claim.problem, claim.version, "system_error")
         progress = Progress(self.queue, claim)
@@ -215,6 +237,8 @@ class Worker:
             except PackageChanged:  # its author is at work: what counts is what the files say now
                 log.warning("package_reloaded", problem=claim.problem)
                 self.packages[claim.problem] = load_package(package.folder)
+                if self.archive is not None:
+                    self.archive.keep(self.packages[claim.problem])
                 return judge(self.packages[claim.problem])
         except Stopped:
             return None
@@ -282,7 +306,10 @@ def main() -> None:
     tiers = (*ISOLATING, "local") if settings.allow_local else ISOLATING
     with Judge(children=settings.worker_slots, tiers=tiers) as judge:
         store = Store(settings.url)
-        worker = Worker(store, judge, packages, slots=settings.worker_slots)
+        archive = Archive(settings.packages)
+        for package in packages.values():
+            archive.keep(package)
+        worker = Worker(store, judge, packages, slots=settings.worker_slots, archive=archive)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())
         judge.start()

@@ -25,6 +25,11 @@ class StoreSettings(BaseSettings):
     )
 
     @property
+    def packages(self) -> Path:
+        """The folder of problem packages by version (`judge.archive`)."""
+        return self.data_dir / "packages"
+
+    @property
     def url(self) -> str:
         """The URL to connect to; makes the data folder (private to this user) when SQLite is to live in
         it."""

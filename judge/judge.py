@@ -32,7 +32,7 @@ from judge.sandbox.process import Child, Ending, SandboxError
 from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
 
 VERSION = "0.1.0"
-KEEP_STAGES = 24
+KEEP_STAGES_MB = 1024.0
 log = logging.getLogger(__name__)
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -60,6 +60,11 @@ class Prepared:
     lock: threading.Lock = field(default_factory=threading.Lock)
     mistakes_known: bool = False
 
+    @property
+    def memory_mb(self) -> float:
+        """What its two stages hold for themselves."""
+        return self.stage.memory_mb + self.reference.memory_mb
+
     def close(self) -> None:
         self.stage.close()
         self.reference.close()
@@ -80,11 +85,12 @@ class Judge:
     """
 
     def __init__(
-        self, children: int = 2, keep: int = KEEP_STAGES, tiers: Sequence[str] = selftest.ISOLATING
+        self, children: int = 2, keep_mb: float = KEEP_STAGES_MB, tiers: Sequence[str] = selftest.ISOLATING
     ) -> None:
         """`children`: how many submissions run at once. `tiers`: those that may be used, the best first; `local`,
-        which isolates nothing, only if it is named here."""
-        self._keep = keep
+        which isolates nothing, only if it is named here. `keep_mb`: memory for the stages of problems in use; the
+        least recently used go first."""
+        self._keep_mb = keep_mb
         self._tiers = tuple(tiers)
         self._children = children
         self.running = threading.BoundedSemaphore(children)
@@ -183,7 +189,9 @@ class Judge:
                 return prepared
             prepared = self._make_ready(package)
             self._prepared[package.version] = prepared
-            while len(self._prepared) > self._keep:
+            while (
+                len(self._prepared) > 1 and sum(p.memory_mb for p in self._prepared.values()) > self._keep_mb
+            ):
                 self._prepared.popitem(last=False)[1].close()
             return prepared
 

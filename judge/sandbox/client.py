@@ -83,8 +83,8 @@ class Zygote:
             raise SandboxError(f"the zygote for {self.name}s is gone: {error}") from error
         finally:
             theirs.close()
-        _receive(ours, STAGE_DEADLINE_S, "staging a problem")
-        return Stage(ours)
+        answer = _receive(ours, STAGE_DEADLINE_S, "staging a problem")
+        return Stage(ours, answer["private_mb"])
 
     def close(self) -> None:
         """End the zygote and all it has forked."""
@@ -104,8 +104,10 @@ class Stage:
     was forked while nobody waited, which saves the next submission that time.
     """
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, memory_mb: float) -> None:
+        """`memory_mb`: what the second zygote holds for itself."""
         self._control = control
+        self.memory_mb = memory_mb
         self._lock = threading.Lock()
         self._spare: Child | None = None
         self._closed = False
@@ -164,7 +166,7 @@ class Stage:
         self._control.close()
 
 
-def _receive(control: socket.socket, deadline_s: float, what: str) -> None:
+def _receive(control: socket.socket, deadline_s: float, what: str) -> dict[str, Any]:
     control.settimeout(deadline_s)
     try:
         data = control.recv(1 << 16)
@@ -177,3 +179,4 @@ def _receive(control: socket.socket, deadline_s: float, what: str) -> None:
     answer: dict[str, Any] = json.loads(data)
     if "error" in answer:
         raise SandboxError(f"{what}: {answer['error']}")
+    return answer

@@ -52,6 +52,7 @@ class LocalStage:
     def __init__(self, scene: Scene, reuse: bool) -> None:
         self.scene = scene
         self.reuse = reuse
+        self.memory_mb = 300.0 if reuse else 600.0  # a process with torch each; about one, or one and a spare
         self._lock = threading.Lock()
         self._spares: list[LocalChild] = []
         self._closed = False

@@ -11,6 +11,7 @@ import pytest
 
 from judge.core.status import Status
 from judge.core.wording import say, say_diagnosis
+from judge.judge import Judge
 from judge.packages import load_packages
 from tools.problem_attacks import attacks
 
@@ -279,6 +280,18 @@ def test_a_judge_whose_process_was_killed_goes_on(judge, packages, victim):
     os.kill(process.pid, signal.SIGKILL)
     process.wait(10)
     assert run(judge, packages[200], packages[200].solution).status is Status.ACCEPTED
+
+
+def test_stages_go_by_memory_the_least_recently_used_first(packages):
+    with Judge(children=1, keep_mb=1.0) as judge:
+        for number in (200, 201, 200):
+            assert run(judge, packages[number], packages[number].solution).status is Status.ACCEPTED
+            assert list(judge._prepared) == [packages[number].version]
+    with Judge(children=1) as judge:
+        for number in (200, 201, 200):
+            run(judge, packages[number], packages[number].solution)
+        assert list(judge._prepared) == [packages[201].version, packages[200].version]
+        assert all(0 < p.memory_mb < 200 for p in judge._prepared.values())
 
 
 def test_no_process_and_no_descriptor_is_left(judge, packages):

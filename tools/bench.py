@@ -17,6 +17,8 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tools.bench_engine import engine
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.pass_context
@@ -24,6 +26,10 @@ def main(context: click.Context) -> None:
     """Benchmarks. Without a command: all of them."""
     if context.invoked_subcommand is None:
         context.invoke(judge)
+        context.invoke(engine)
+
+
+main.add_command(engine)
 
 
 def fresh_interpreter_ms() -> float:

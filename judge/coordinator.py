@@ -53,7 +53,7 @@ class Coordinator:
                 if status is None:
                     self._run_cases(child)
                     status = overall([c.status for c in self.cases.values()])
-                verdict = self._finish(child, status)
+                verdict = self._finish(status)
             finally:
                 self.judge.retire(child, self.prepared.stage)
                 if self.drawn_answers is not None:
@@ -124,14 +124,15 @@ class Coordinator:
         self.cases[index] = CaseResult.from_json(case)
         self.emit({"type": "case", "done": len(self.cases), "total": self.n, "case": case})
 
-    def _finish(self, child: Child | LocalChild, status: Status) -> Verdict:
+    def _finish(self, status: Status) -> Verdict:
         cases = [self.cases[i] for i in range(self.n)]
         verdict = self.judge.verdict(self.package, status, cases, self.cpu_ms, self.message)
         if status in (Status.ACCEPTED, Status.COMPILE_ERROR) or any(
             c.status is Status.NOT_RUN for c in cases[:1]
         ):
             return verdict
-        self._teach(child)
+        if self.message is None or self.message.code != "wall_limit":  # a sleeper would only sleep again
+            self._teach()
         if self.package.wrong:
             self.judge.learn_mistakes(self.prepared)
             if self.header["drawn"]:
@@ -146,16 +147,13 @@ class Coordinator:
         verdict.diagnosis, verdict.counterexample = reply["diagnosis"], reply["counterexample"]
         return verdict
 
-    def _teach(self, child: Child | LocalChild) -> None:
-        """Run the teach cases, smallest first, until one fails: that one may be shown whole."""
-        if child.ended is not None and child.ended.message.code == "wall_limit":
-            return  # it would only sleep again
-        fresh: Child | LocalChild | None = None
+    def _teach(self) -> None:
+        """Run the teach cases, smallest first, until one fails: that one may be shown whole. In a child of their own,
+        since one that has seen hidden cases could put them into what is shown."""
+        child = self.prepared.stage.spawn(child_limits(self.package))
         try:
-            if child.ended is not None:
-                child = fresh = self.prepared.stage.spawn(child_limits(self.package))
-                if isinstance(child.exchange(load_frame(self.package, self.text), LOAD_MS), Ending):
-                    return
+            if isinstance(child.exchange(load_frame(self.package, self.text), LOAD_MS), Ending):
+                return
             for i in range(self.n, len(self.frames)):
                 answer = child.exchange(self.frames[i], TEACH_MS)
                 if isinstance(answer, Ending):
@@ -165,5 +163,4 @@ class Coordinator:
                 if case["status"] != Status.ACCEPTED:
                     return
         finally:
-            if fresh is not None:
-                self.judge.retire(fresh, self.prepared.stage)
+            self.judge.retire(child, self.prepared.stage)

@@ -122,20 +122,24 @@ class Exam:
 class Sitting:
     """The cases of one submission.
 
-    Invariants: `cases[:n]` count (public, fixed and random, shuffled by the seed); the rest are the teach cases.
+    Invariants: `cases[:n]` count (the public ones, then the fixed and random ones, each part shuffled by the seed); the
+    rest are the teach cases.
     `results[i]`, `outcomes[i]` are filled when case i was answered.
     """
 
     def __init__(self, exam: Exam, seed: bytes, which: Which) -> None:
         self.exam = exam
-        groups = (PUBLIC,) if which == "public" else (PUBLIC, HIDDEN)
-        counted = [i for i, c in enumerate(exam.cases) if c.group in groups]
+        public = [i for i, c in enumerate(exam.cases) if c.group == PUBLIC]
+        hidden = [i for i, c in enumerate(exam.cases) if c.group == HIDDEN and which != "public"]
         teach = [i for i, c in enumerate(exam.cases) if c.group == TEACH]
         fresh = 0 if which != "all" or exam.package.info.exhaustive else exam.package.info.random_cases
         drawn = [
             Case(f"random {i}", HIDDEN, exam.module.generate(Rng(seed, f"case {i}"))) for i in range(fresh)
         ]
-        slots: list[int | Case] = Rng(seed, "order").shuffled([*counted, *drawn])
+        # Public cases first: what is shown of them must come from a process that has seen no hidden case.
+        order = Rng(seed, "order")
+        kept_back: list[int | Case] = [*hidden, *drawn]
+        slots: list[int | Case] = [*order.shuffled(public), *order.shuffled(kept_back)]
         self.static: list[int | None] = [s if isinstance(s, int) else None for s in [*slots, *teach]]
         self.cases = [exam.cases[s] if isinstance(s, int) else s for s in [*slots, *teach]]
         self.frames = [exam.frames[s] if isinstance(s, int) else case_frame(s) for s in [*slots, *teach]]

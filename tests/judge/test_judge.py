@@ -220,6 +220,26 @@ def test_hidden_cases_tell_neither_values_nor_messages_nor_output(judge, package
     assert all("SECRET" in c["output"] and "SECRET" in c["message"]["params"]["text"] for c in public)
 
 
+def test_what_is_shown_comes_from_a_process_that_has_seen_no_hidden_case(judge, packages):
+    """Else a submission could keep hidden inputs and print them in a public case, or put them into a counterexample."""
+    keep = (
+        "seen = []\n"
+        + HEAD_200
+        + (
+            "    seen.append(len(reqs))\n"
+            "    print('SEEN', len(seen))\n"
+            "    if len(seen) > 4:\n"
+            "        raise ValueError('SEEN', len(seen))\n"
+            "    return [torch.tensor(len(seen))] * 4\n"
+        )
+    )
+    verdict = run(judge, packages[200], keep)
+    public = [c for c in verdict.cases if c.group == "public"]
+    assert sorted(c.output for c in public) == [f"SEEN {i}\n" for i in (1, 2, 3, 4)]
+    example = verdict.counterexample
+    assert example["got"]["qo_indptr"]["tensor"]["data"] == 1
+
+
 def test_an_exception_of_ones_own_is_told_by_its_builtin_class(judge, packages):
     source = "class Leak(LookupError):\n    pass\n\n" + HEAD_200 + "    raise Leak('x')\n"
     verdict = run(judge, packages[200], source)

@@ -236,7 +236,7 @@ class Scheduler(SchedulerIOMixin):
                 self.cache_manager.cache_req(req, finished=False)
                 if not isinstance(req, ChunkedReq):
                     self._on_device[req.uid] = req
-        return InFlight(batch, args, output)
+        return InFlight(batch, args, output, (rows, written))
 
     def _token_places(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Row and column, in page table and token pool, of each new token: int32 [tokens] each."""

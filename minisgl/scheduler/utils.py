@@ -53,12 +53,17 @@ class PendingReq:
 
 
 class InFlight(NamedTuple):
-    """A batch that was launched. It is kept, with every tensor that the device may still read, until its
-    tokens have been looked at."""
+    """A batch that was launched, kept until its tokens have been looked at.
+
+    Every tensor that its forward reads is kept with it, `places` (where tokens are read and written in the token
+    pool) for no other reason: they were made on the scheduler's stream, and if they were let go now, the
+    allocator would give their memory to the next thing made there, while the engine's stream still reads.
+    """
 
     batch: Batch
     args: BatchSamplingArgs
     output: ForwardOutput
+    places: tuple[torch.Tensor, ...]
 
 
 def pages_to_come(req: Req, page_size: int) -> int:

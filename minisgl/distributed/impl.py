@@ -13,6 +13,9 @@ import torch.distributed as dist
 
 from minisgl.distributed.info import get_tp_info
 
+# The same operation; torch 2.13 renamed it and warns about the old name.
+_all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
 
 class DistributedCommunicator:
     """Collective operations of the tensor-parallel group.
@@ -33,7 +36,7 @@ class DistributedCommunicator:
         if size == 1:
             return x
         out = x.new_empty((size * x.shape[0], *x.shape[1:]))
-        dist.all_gather_into_tensor(out, x.contiguous())
+        _all_gather(out, x.contiguous())
         return out
 
     def all_reduce_min(self, value: int) -> int:

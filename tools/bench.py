@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.bench_engine import engine
+from tools.bench_tp import tp
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -30,6 +31,7 @@ def main(context: click.Context) -> None:
 
 
 main.add_command(engine)
+main.add_command(tp)
 
 
 def fresh_interpreter_ms() -> float:

@@ -74,7 +74,7 @@ class EngineConfig:
 
     @cached_property
     def torch_device(self) -> torch.device:
-        return self.device if self.device is not None else default_device()
+        return self.device if self.device is not None else default_device(self.tp_info.rank)
 
     @property
     def graph_sizes(self) -> tuple[int, ...]:

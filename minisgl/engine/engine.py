@@ -29,7 +29,7 @@ from minisgl.models.base import BaseLLMModel
 from minisgl.models.register import create_model
 from minisgl.models.weight import load_weights
 from minisgl.moe import create_moe_backend
-from minisgl.utils.device import Event, free_memory, new_event
+from minisgl.utils.device import Event, free_memory, new_event, use_device
 from minisgl.utils.logger import init_logger
 from minisgl.utils.misc import align_up
 from minisgl.utils.torch_utils import default_dtype
@@ -63,6 +63,7 @@ class Engine:
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.device = config.torch_device
+        use_device(self.device)
         set_tp_info(config.tp_info)
         self.ctx = Context(config.page_size)
         set_global_ctx(self.ctx)

@@ -38,13 +38,25 @@ class _PassedEvent:
         return True
 
 
-def default_device() -> torch.device:
-    """The current CUDA device if there is one, otherwise the CPU."""
-    return (
-        torch.device("cuda", torch.cuda.current_device())
-        if torch.cuda.is_available()
-        else torch.device("cpu")
-    )
+def default_device(rank: int = 0) -> torch.device:
+    """The CUDA device of a tensor-parallel rank if there are GPUs, otherwise the CPU.
+
+    Rank 0 takes the current device, the others those after it; RuntimeError if there are not as many.
+    """
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    index = torch.cuda.current_device() + rank
+    if index >= torch.cuda.device_count():
+        raise RuntimeError(
+            f"rank {rank} needs GPU {index}, and there are {torch.cuda.device_count()}: give fewer ranks"
+        )
+    return torch.device("cuda", index)
+
+
+def use_device(device: torch.device) -> None:
+    """Make `device` the one that collective operations and kernels without a device of their own run on."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
 
 
 def pin(device: torch.device) -> bool:

@@ -25,6 +25,8 @@ from minisgl.utils.mp import ZmqPullQueue, ZmqPushQueue  # noqa: E402
 
 WAIT_S = 60.0
 LATE_S = 0.5
+IDLE_S = 1.0
+SPINNING_S = IDLE_S / 2  # of processor time; who sleeps uses some milliseconds
 RANK = """
 import json, sys, time
 import torch
@@ -35,7 +37,8 @@ from minisgl.scheduler.config import SchedulerConfig
 from minisgl.scheduler.io import SchedulerIOMixin
 
 rank, folder = int(sys.argv[1]), sys.argv[2]
-time.sleep(rank * float(sys.argv[3]))
+print("here", flush=True)
+sys.stdin.readline()
 config = SchedulerConfig("", DistributedInfo(rank, 2), torch.float32, socket_folder=folder)
 started = time.monotonic()
 io = SchedulerIOMixin(config)
@@ -61,13 +64,17 @@ def main() -> None:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         ranks = [
             subprocess.Popen(
-                [sys.executable, "-c", RANK, str(rank), folder, str(LATE_S)],
+                [sys.executable, "-c", RANK, str(rank), folder],
                 env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
             for rank in range(2)
         ]
+        for rank in ranks:
+            assert rank.stdout is not None
+            assert rank.stdout.readline() == "here\n", "a rank has not started"
         outlet: ZmqPushQueue[object] = ZmqPushQueue(f"ipc://{folder}/backend", False, pack)
         replies: ZmqPullQueue[object] = ZmqPullQueue(
             f"ipc://{folder}/tokenizer0", True, reader(TOKENIZER_TYPES)
@@ -77,11 +84,16 @@ def main() -> None:
             return UserMsg(uid, torch.tensor(prompt, dtype=torch.int32), SamplingParams())
 
         outlet.put(ask(0, [1, 2, 3]))  # before anybody listens
+        for rank in ranks:
+            assert rank.stdin is not None
+            rank.stdin.write("go\n")
+            rank.stdin.flush()
+            time.sleep(LATE_S)
         told = [replies.get(WAIT_S)]
         outlet.put(BatchBackendMsg([ask(1, [4]), ask(2, [5, 6])]))
         told += each(replies.get(WAIT_S), BatchTokenizerMsg)
         told += each(replies.get(WAIT_S), BatchTokenizerMsg)
-        time.sleep(1.0)  # idle: nobody spins
+        time.sleep(IDLE_S)
         outlet.put(BatchBackendMsg([AbortBackendMsg(2), ask(3, [7]), ExitMsg()]))
         told.append(replies.get(WAIT_S))
         seen = [
@@ -90,7 +102,8 @@ def main() -> None:
 
     for rank, (start, *steps, end) in enumerate(seen):
         late = "等到对方开始听才往下走" if start["waited"] else "连上就走"
-        print(f"rank {rank}（{late}，全程用了 {end['cpu'] * 1000:.0f} ms CPU）看到:")
+        idle = "没有空转" if end["cpu"] < SPINNING_S else "空转了"
+        print(f"rank {rank}（{late}，等消息时{idle}）看到:")
         for step in steps:
             print(f"  {step}")
     print(f"两个 rank 看到的一样: {seen[0][1:-1] == seen[1][1:-1]}")

@@ -160,7 +160,7 @@ def talk(port: int) -> None:
     for _ in range(3):
         stream.readline()
     available, total = pages(port)
-    print(f"生成到一半: {total} 页里空着 {available} 页")
+    print(f"生成到一半，有页被占着: {available < total}")
     stream.close()  # the client hangs up
     deadline = time.monotonic() + 30
     while pages(port)[0] < total and time.monotonic() < deadline:

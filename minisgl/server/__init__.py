@@ -14,7 +14,7 @@ _PRELOADED = [
     "minisgl.scheduler.scheduler",
     "minisgl.tokenizer.server",
     "minisgl.server.launch",
-    "transformers",
+    "transformers.models.auto.tokenization_auto",
 ]
 
 

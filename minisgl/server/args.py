@@ -106,7 +106,9 @@ def parse_args(argv: Sequence[str]) -> tuple[ServerArgs, bool]:
         given["tp_info"] = DistributedInfo(0, given.pop("tp_size"))
         given["dtype"] = resolve_dtype(given["dtype"], given["model_path"], default_device())
         config = ServerArgs(**given)
-        _ = config.max_seq_len  # reads the model's configuration: better now than in a process that is to load it
+        _ = (
+            config.max_seq_len
+        )  # reads the model's configuration: better now than in a process that is to load it
     except (ValueError, FileNotFoundError) as error:
         parser.error(str(error))
     return config, shell

@@ -184,6 +184,8 @@ def _end_with_parent() -> None:
 def _run_scheduler(config: ServerArgs, ready: Callable[[], None]) -> None:
     from minisgl.scheduler.scheduler import Scheduler
 
+    if config.tp_info.size > 1:  # on the CPU, ranks share the processors
+        torch.set_num_threads(max(1, torch.get_num_threads() // config.tp_info.size))
     scheduler = Scheduler(config)
     try:
         # The first request with a stop text would hold everybody up while it is read.

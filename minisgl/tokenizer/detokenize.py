@@ -19,6 +19,7 @@ from minisgl.message.frontend import TokenReport, TokenText, UserReply
 from minisgl.message.tokenizer import DetokenizeMsg
 
 REPLACEMENT = "\ufffd"  # what decoders write for bytes that are no character
+LEAST_LOGPROB = -9999.0  # for what cannot be: JSON has no infinity
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
@@ -238,7 +239,7 @@ def _report(tokenizer: Any, message: DetokenizeMsg, offset: int) -> TokenReport:
 
     def told(token: int, logprob: float) -> TokenText:
         text = tokenizer.decode([token], clean_up_tokenization_spaces=False)
-        return TokenText(text, token_bytes(tokenizer, token), logprob)
+        return TokenText(text, token_bytes(tokenizer, token), max(logprob, LEAST_LOGPROB))
 
     return TokenReport(
         token=told(message.next_token, message.logprobs.logprob),

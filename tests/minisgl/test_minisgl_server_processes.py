@@ -155,6 +155,15 @@ def test_a_port_that_is_taken_is_told_before_anything_is_started(tiny_qwen3: Pat
         workers.stop()
 
 
+def test_processes_that_are_not_ready_in_time_are_named_and_ended(tiny_qwen3: Path) -> None:
+    with launched(
+        "--model", str(tiny_qwen3), "--port", "0", "--num-pages", "64", "--startup-timeout", "0.01"
+    ) as server:
+        assert server.process.wait(WAIT_S) == 1
+        server.wait_until_gone()
+        assert "minisgl: not ready after 0.01 s: scheduler rank 0" in server.stderr
+
+
 def test_the_shell_talks_and_leaves(tiny_qwen3: Path) -> None:
     with launched("--model", str(tiny_qwen3), "--shell-mode", "--num-pages", "512") as server:
         lines = "/set temperature 0\n/set max_tokens 8\n页表\n/what\n/set top_p 7\n/reset\n页表\n"

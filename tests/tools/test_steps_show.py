@@ -76,7 +76,7 @@ def test_commands(tmp_path: Path) -> None:
     mine.write_text("mine = 1\n")
     result = runner.invoke(
         main,
-        ["build", "17", str(tmp_path / "t"), "--with", f"minisgl/env.py={mine}"],
+        ["build", "17", str(tmp_path / "t"), "--with", f"minisgl/benchmark/client.py={mine}"],
     )
     assert isinstance(result.exception, StepError)
     result = runner.invoke(

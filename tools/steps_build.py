@@ -50,6 +50,7 @@ def build(
     if dest.exists() and any(dest.iterdir()):
         raise StepError(f"{dest} is not empty: a tree is built in a folder of its own")
 
+    dest.mkdir(parents=True, exist_ok=True)  # chapter 0's tree has no file
     caches: set[Path] = set()
     for path in paths:
         source = replace[path] if path in replace else _source(root, path)

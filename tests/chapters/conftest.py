@@ -4,6 +4,7 @@ are all that is beside the tree: so they import the engine, the fakes and nothin
 the top."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,16 @@ from typing import Any
 import pytest
 import torch
 
-from minisgl.core import reset_global_ctx
-from minisgl.distributed import DistributedInfo, reset_tp_info
-
 
 @pytest.fixture(autouse=True)
 def _fresh_process_state() -> Iterator[None]:
     """The context and the rank belong to the process; a test leaves neither behind, also when it fails."""
     yield
-    reset_global_ctx()
-    reset_tp_info()
+    # By way of sys.modules: the first chapters' trees do not have these modules.
+    if core := sys.modules.get("minisgl.core"):
+        core.reset_global_ctx()
+    if distributed := sys.modules.get("minisgl.distributed"):
+        distributed.reset_tp_info()
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +40,7 @@ def drive(model_folder: Path) -> Iterator[Callable[..., Any]]:
     after every step. `ask` and `abort` put messages into its inbox, `told` and `ended` keep its replies; a
     second end of a request, or anything said after it, fails. For chapters from the seventh on."""
     from minisgl.core import SamplingParams
+    from minisgl.distributed import DistributedInfo
     from minisgl.message.backend import AbortBackendMsg, UserMsg
     from minisgl.scheduler.config import SchedulerConfig
     from minisgl.scheduler.scheduler import Scheduler

@@ -178,6 +178,10 @@ class Engine:
 
     def shutdown(self) -> None:
         """Leave the process without a context, a rank and a process group, ready for another engine."""
+        # Graphs that captured NCCL's operations keep its communicator: left alive, leaving the group never returns.
+        graph_runner = getattr(self, "graph_runner", None)
+        if graph_runner is not None:
+            graph_runner.release()
         destroy_process_group()
         reset_global_ctx()
         reset_tp_info()

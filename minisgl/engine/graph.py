@@ -11,6 +11,7 @@ what has to be copied shows.
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -92,6 +93,12 @@ class GraphRunner:
             graph = capture_graph(forward, device, pool)
         self._recorded[size] = (batch, graph)
         return graph
+
+    def release(self) -> None:
+        """Let go of every graph; from now on batches run as they are."""
+        self.sizes = []
+        self._recorded.clear()
+        gc.collect()
 
     def pad_batch(self, batch: Batch) -> None:
         """Fill a decode batch up with dummies to the next captured size, before it is prepared."""

@@ -44,7 +44,7 @@ logger = init_logger(__name__)
 class Scheduler(SchedulerIOMixin):
     """Invariants, between two steps
     - a request is pending, or on the device (`_on_device`), or its end has been told; the end of each is told
-      once, and nothing after it;
+      once, and nothing after it; `_live` are the numbers of those that have not ended;
     - at most one batch is in flight, none without overlap;
     - a request that has ended while a batch with it is in flight keeps its row and pages (`_leaving`) until
       that batch has landed.
@@ -70,6 +70,7 @@ class Scheduler(SchedulerIOMixin):
         self._stream, self._engine_stream = new_stream(self.device), new_stream(self.device)
         self._kept_in_flight = 1 if config.overlaps else 0
         self._in_flight: deque[InFlight] = deque()
+        self._live: set[int] = set()
         self._on_device: dict[int, Req] = {}
         self._leaving: set[Req] = set()
         self._cached_tokens: dict[int, int] = {}
@@ -129,7 +130,7 @@ class Scheduler(SchedulerIOMixin):
 
     def _accept(self, message: UserMsg) -> None:
         uid, input_ids, params = message.uid, message.input_ids, message.sampling_params
-        if self._is_known(uid):
+        if uid in self._live:
             raise RuntimeError(f"request {uid} came twice: a number is free again once its end was told")
         if fault := self.refusal(input_ids, params):
             refused = DetokenizeMsg(uid, None, True, "error", error=fault, prompt_tokens=len(input_ids))
@@ -138,6 +139,7 @@ class Scheduler(SchedulerIOMixin):
         room = self.engine.max_seq_len - len(input_ids)
         if params.max_tokens > room:
             logger.info("request %d: %d tokens at most, not %d", uid, room, params.max_tokens)
+        self._live.add(uid)
         self.prefill_manager.add(
             PendingReq(uid, input_ids, params, min(params.max_tokens, room), next(self._arrivals))
         )
@@ -177,9 +179,6 @@ class Scheduler(SchedulerIOMixin):
             "max_seq_len": self.engine.max_seq_len,
         }
 
-    def _is_known(self, uid: int) -> bool:
-        return uid in self._on_device or any(one.uid == uid for one in self.prefill_manager.pending)
-
     def _abort(self, uid: int) -> None:
         """End a request now. Whatever part of it is on the device leaves when its batch has landed."""
         if pending := self.prefill_manager.remove(uid):
@@ -191,6 +190,7 @@ class Scheduler(SchedulerIOMixin):
             self._leave(req)
         else:
             return
+        self._live.discard(uid)
         self.send_result([DetokenizeMsg(uid, None, True, "abort", prompt_tokens=prompt_tokens)])
 
     # -- a batch on its way out ---------------------------------------------------------------------
@@ -301,6 +301,7 @@ class Scheduler(SchedulerIOMixin):
         """The request has ended: it is in no further batch, and frees what it has as soon as it may."""
         self.decode_manager.remove(req)
         self._on_device.pop(req.uid, None)
+        self._live.discard(req.uid)
         self._cached_tokens.pop(req.uid, None)
         if self._is_in_flight(req):
             self._leaving.add(req)

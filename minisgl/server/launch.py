@@ -161,7 +161,8 @@ def _exit_reason(code: int | None) -> str:
 
 def _work(name: str, control_address: str, run: Callable[..., None], args: tuple[Any, ...]) -> None:
     """The main function of a process of the engine."""
-    threading.Thread(target=_end_with_parent, name="parent-watcher", daemon=True).start()
+    folder = os.path.dirname(control_address.removeprefix("ipc://"))
+    threading.Thread(target=_end_with_parent, args=(folder,), name="parent-watcher", daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent ends us
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     setup_logging()
@@ -174,10 +175,12 @@ def _work(name: str, control_address: str, run: Callable[..., None], args: tuple
         raise
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(folder: str) -> None:
+    """Wait for the parent's end, however long it lives; then clear up after it, and end as well."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
 

@@ -24,6 +24,15 @@ from minisgl.utils.mp import ZmqPullQueue, ZmqPushQueue
 Configure = Callable[..., SchedulerConfig]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """The model is small and the machine may be busy: threads that wait for one another only slow it down."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def configure() -> Iterator[Configure]:
     with TemporaryDirectory(prefix="ch14-") as folder:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import minisgl
 from minisgl.core import SamplingParams
@@ -25,13 +26,22 @@ PAGES = 256
 PROMPT = [40, 71, 82, 303, 9]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """The model is small and the machine may be busy: threads that wait for one another only slow it down."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def server(model_folder: Path) -> Iterator[subprocess.Popen[str]]:
     path = os.pathsep.join([str(Path(minisgl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, "-m", "minisgl", "--model", str(model_folder), "--port", "0", "--num-pages", str(PAGES),
          "--attn", "torch"],
-        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}, start_new_session=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None

@@ -3,15 +3,26 @@
 import asyncio
 import json
 import math
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
-from minisgl.benchmark import percentile, poisson_arrivals, random_workload
+from minisgl.benchmark import Workload, percentile, poisson_arrivals, random_workload
 from minisgl.benchmark.client import Report, Timing, run_client
 from minisgl.benchmark.offline import run_offline
 from minisgl.llm import LLM
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """The model is small and the machine may be busy: threads that wait for one another only slow it down."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def test_percentiles_lie_between_neighbours() -> None:
@@ -70,8 +81,6 @@ async def _serve(chunks: list[bytes], status: str = "200 OK") -> Report:
             await writer.drain()
         writer.close()
 
-    from minisgl.benchmark import Workload
-
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
@@ -117,7 +126,7 @@ def test_a_server_that_is_not_there_is_said_not_to_be() -> None:
 
 
 def test_offline_counts_every_token_and_what_was_cached(model_folder: Path) -> None:
-    workload = random_workload(3, (2, 4), (3, 3), vocab_size=400, shared_prefix=64)
+    workload = random_workload(3, (2, 4), (3, 3), vocab_size=400, shared_prefix=32)
     ticks: list[int] = []
     llm = LLM(str(model_folder), num_page_override=512)
     try:
@@ -126,5 +135,5 @@ def test_offline_counts_every_token_and_what_was_cached(model_folder: Path) -> N
         llm.shutdown()
     assert (result.requests, result.output_tokens, len(ticks)) == (3, 9, 9)
     assert result.prompt_tokens == sum(len(prompt) for prompt in workload.prompts)
-    assert result.cached_tokens == 2 * 64
+    assert result.cached_tokens == 2 * 32
     assert result.output_per_s == 9 / result.seconds

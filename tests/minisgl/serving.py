@@ -20,14 +20,18 @@ WAIT_S = 90.0
 
 
 class Server:
-    def __init__(self, process: subprocess.Popen[str], stderr: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self.process = process
-        self._stderr = stderr
+        self._folder = folder
+        self._stderr = folder / "stderr"
         self.url = ""
 
     @property
     def stderr(self) -> str:
         return self._stderr.read_text(encoding="utf-8")
+
+    def socket_folders(self) -> list[Path]:
+        return list(self._folder.glob("minisgl-*"))
 
     def pid_of(self, name: str) -> int:
         found = re.search(rf"{name} is process (\d+)", self.stderr)
@@ -81,7 +85,13 @@ def launched(*arguments: str, environment: dict[str, str] | None = None) -> Iter
             process = subprocess.Popen(
                 [sys.executable, "-m", "minisgl", *arguments],
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(environment or {})},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "OMP_NUM_THREADS": "1",
+                    "TMPDIR": folder,
+                    **(environment or {}),
+                },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
@@ -89,7 +99,7 @@ def launched(*arguments: str, environment: dict[str, str] | None = None) -> Iter
                 encoding="utf-8",
                 start_new_session=True,
             )
-        server = Server(process, stderr)
+        server = Server(process, Path(folder))
         try:
             yield server
         finally:

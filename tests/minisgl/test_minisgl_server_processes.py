@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from minisgl.core import SamplingParams
 from minisgl.llm import LLM
 from minisgl.server.api_server import serve_http
 from minisgl.server.args import parse_args
-from minisgl.server.launch import Workers
+from minisgl.server.launch import EngineDied, Workers
 from tests.minisgl.serving import WAIT_S, Server, eventually, launched, serving
 
 PROMPT = [40, 71, 82, 303, 9]
@@ -53,17 +52,8 @@ class Stream:
         return self.lines
 
 
-def sockets() -> set[str]:
-    return {path.name for path in Path(tempfile.gettempdir()).glob("minisgl-*")}
-
-
 @pytest.fixture(scope="module")
-def folders_before() -> set[str]:
-    return sockets()
-
-
-@pytest.fixture(scope="module")
-def two_ranks(tiny_qwen3: Path, folders_before: set[str]) -> Iterator[Server]:
+def two_ranks(tiny_qwen3: Path) -> Iterator[Server]:
     """Two ranks, two tokenizers, one running request and one that may wait. The last test of it kills it."""
     flags = ("--tp", "2", "--num-tokenizer", "2", "--max-running-requests", "1", "--max-queued-requests", "1",
              "--num-pages", "512")  # fmt: skip
@@ -111,16 +101,16 @@ def test_a_rank_that_dies_ends_the_server_and_everybody_is_told_why(two_ranks: S
 
 
 def test_ctrl_c_ends_every_process_in_the_middle_of_an_answer(tiny_qwen3: Path) -> None:
-    before = sockets()
     with serving(tiny_qwen3, "--num-pages", "512") as server:
         assert len(server.left()) >= 3
+        assert len(server.socket_folders()) == 1
         stream = Stream(server)
         os.killpg(server.process.pid, signal.SIGINT)  # as a terminal does: to all of them
         assert "the server is stopping" in stream.join()[-1]
         assert server.process.wait(WAIT_S) == 0
         server.wait_until_gone()
         assert "Traceback" not in server.stderr
-    assert sockets() <= before
+        assert server.socket_folders() == []
 
 
 def test_processes_do_not_outlive_a_server_that_is_killed(tiny_qwen3: Path) -> None:
@@ -128,6 +118,11 @@ def test_processes_do_not_outlive_a_server_that_is_killed(tiny_qwen3: Path) -> N
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait(WAIT_S)
         server.wait_until_gone()
+        assert server.socket_folders() == []
+
+
+def workers_of(*flags: str) -> Workers:
+    return Workers(parse_args(["--num-pages", "64", *flags])[0])
 
 
 def test_a_model_that_cannot_be_loaded_is_the_reason_for_not_starting(
@@ -136,11 +131,22 @@ def test_a_model_that_cannot_be_loaded_is_the_reason_for_not_starting(
     for file in tiny_qwen3.iterdir():
         if file.name != "model.safetensors":
             (tmp_path / file.name).symlink_to(file)
-    with launched("--model", str(tmp_path), "--port", "0") as server:
-        assert server.process.wait(WAIT_S) == 1
-        server.wait_until_gone()
-        assert "minisgl: scheduler rank 0 did not start:" in server.stderr
-        assert "safetensors" in server.stderr
+    workers = workers_of("--model", str(tmp_path))
+    try:
+        with pytest.raises(EngineDied, match=r"^scheduler rank 0 did not start: .*safetensors"):
+            workers.start()
+    finally:
+        workers.stop()
+    assert not Path(str(workers.config.socket_folder)).exists()
+
+
+def test_processes_that_are_not_ready_in_time_are_named(tiny_qwen3: Path) -> None:
+    workers = workers_of("--model", str(tiny_qwen3), "--startup-timeout", "0.01")
+    try:
+        with pytest.raises(EngineDied, match=r"not ready after 0\.01 s: scheduler rank 0"):
+            workers.start()
+    finally:
+        workers.stop()
 
 
 def test_a_port_that_is_taken_is_told_before_anything_is_started(tiny_qwen3: Path) -> None:
@@ -153,15 +159,6 @@ def test_a_port_that_is_taken_is_told_before_anything_is_started(tiny_qwen3: Pat
             serve_http(workers)
         assert workers.dead() is None  # there is none that could be
         workers.stop()
-
-
-def test_processes_that_are_not_ready_in_time_are_named_and_ended(tiny_qwen3: Path) -> None:
-    with launched(
-        "--model", str(tiny_qwen3), "--port", "0", "--num-pages", "64", "--startup-timeout", "0.01"
-    ) as server:
-        assert server.process.wait(WAIT_S) == 1
-        server.wait_until_gone()
-        assert "minisgl: not ready after 0.01 s: scheduler rank 0" in server.stderr
 
 
 def test_the_shell_talks_and_leaves(tiny_qwen3: Path) -> None:

@@ -226,21 +226,28 @@ class EngineClient:
         self._failure: str | None = None
 
     async def listen(self) -> None:
-        """Hand replies to those who wait for them, until cancelled."""
-        while True:
-            try:
-                arrived = await self._inlet.get(IDLE_S)
-            except TimeoutError:
-                continue
-            for message in each(arrived, BatchFrontendMsg):
-                if isinstance(message, StatusReply):
-                    if (asked := self._asked.pop(message.uid, None)) and not asked.done():
-                        asked.set_result(message.status)
-                elif message.uid in self._calls:
-                    call, index = self._calls[message.uid]
-                    if message.finished:
-                        del self._calls[message.uid]
-                    call.take(index, message)
+        """Hand replies to those who wait for them, until cancelled. What breaks it is told to all of them."""
+        try:
+            while True:
+                try:
+                    arrived = await self._inlet.get(IDLE_S)
+                except TimeoutError:
+                    continue
+                for message in each(arrived, BatchFrontendMsg):
+                    self._take(message)
+        except Exception as error:
+            self.fail(f"replies cannot be read: {error}")
+            raise
+
+    def _take(self, message: BaseFrontendMsg) -> None:
+        if isinstance(message, StatusReply):
+            if (asked := self._asked.pop(message.uid, None)) and not asked.done():
+                asked.set_result(message.status)
+        elif isinstance(message, UserReply) and message.uid in self._calls:
+            call, index = self._calls[message.uid]
+            if message.finished:
+                del self._calls[message.uid]
+            call.take(index, message)
 
     def submit(
         self,
@@ -255,6 +262,11 @@ class EngineClient:
         if self._failure is not None:
             raise EngineDied(self._failure)
         wanted = len(prompts) * params.n
+        if wanted > self._config.max_open_requests:
+            raise ValueError(
+                f"{wanted} answers are asked for at once; the server takes {self._config.max_open_requests} "
+                "requests in all"
+            )
         if len(self._calls) + wanted > self._config.max_open_requests:
             raise TooManyRequests(
                 f"{len(self._calls)} requests are running or waiting and {wanted} more were asked for; the "

@@ -67,6 +67,7 @@ async def connected(config: ServerArgs) -> AsyncIterator[Pair]:
         yield client, engine
     finally:
         listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
         engine.close(), client.close()
 
 
@@ -139,6 +140,25 @@ def test_who_comes_when_all_places_are_taken_is_turned_away(config: ServerArgs) 
         engine.say(reply(3, "", True))
         await asyncio.sleep(0.1)
         client.submit(["a"], PARAMS)
+
+    run(config, scenario)
+
+
+def test_more_than_there_are_places_is_refused_for_good(config: ServerArgs) -> None:
+    async def scenario(client: EngineClient, engine: Engine) -> None:
+        with pytest.raises(ValueError, match="6 answers are asked for at once; the server takes 4"):
+            client.submit(["a", "b"], SamplingParams(n=3))
+        assert engine.heard_nothing()
+
+    run(config, scenario)
+
+
+def test_a_reply_that_cannot_be_read_is_the_end_for_everybody(config: ServerArgs) -> None:
+    async def scenario(client: EngineClient, engine: Engine) -> None:
+        call = client.submit(["a"], PARAMS)
+        engine.say(AbortMsg(0))  # no message for the front end
+        with pytest.raises(EngineDied, match="replies cannot be read: a message of type 'AbortMsg'"):
+            await anext(call)
 
     run(config, scenario)
 

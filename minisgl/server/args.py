@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+import torch
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from minisgl.attention import ATTENTION_BACKENDS
@@ -23,7 +24,6 @@ from minisgl.kvcache import PREFIX_CACHES
 from minisgl.llm.llm import resolve_dtype
 from minisgl.moe import MOE_BACKENDS
 from minisgl.scheduler.config import SchedulerConfig
-from minisgl.utils.device import default_device
 
 Prompt = str | list[dict[str, Any]] | tuple[int, ...]
 
@@ -104,7 +104,9 @@ def parse_args(argv: Sequence[str]) -> tuple[ServerArgs, bool]:
         given["cuda_graph_max_bs"] = 1 if given["cuda_graph_max_bs"] is None else given["cuda_graph_max_bs"]
     try:
         given["tp_info"] = DistributedInfo(0, given.pop("tp_size"))
-        given["dtype"] = resolve_dtype(given["dtype"], given["model_path"], default_device())
+        # Not default_device: this process must not open the GPU, which is for those that compute.
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        given["dtype"] = resolve_dtype(given["dtype"], given["model_path"], device)
         config = ServerArgs(**given)
         _ = (
             config.max_seq_len

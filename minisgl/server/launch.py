@@ -11,6 +11,7 @@ told; and they end with this process, even if it is killed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import shutil
@@ -49,6 +50,7 @@ logger = init_logger(__name__)
 
 STOP_S = 5.0
 IDLE_S = 5.0
+SEND_S = 1.0  # for a tokenizer with a full queue to take something; the event loop stands still meanwhile
 
 
 class EngineDied(RuntimeError):
@@ -187,7 +189,9 @@ def _end_with_parent(folder: str) -> None:
 def _run_scheduler(config: ServerArgs, ready: Callable[[], None]) -> None:
     from minisgl.scheduler.scheduler import Scheduler
 
-    if config.tp_info.size > 1:  # on the CPU, ranks share the processors
+    if torch.cuda.is_available():
+        torch.cuda.set_device(config.tp_info.rank)
+    elif config.tp_info.size > 1:  # ranks share the processors
         torch.set_num_threads(max(1, torch.get_num_threads() // config.tp_info.size))
     scheduler = Scheduler(config)
     try:
@@ -290,7 +294,8 @@ class EngineClient:
     def abort(self, uid: int) -> None:
         """Nobody wants the rest of this request; nothing happens if it has ended."""
         if self._calls.pop(uid, None) is not None and self._failure is None:
-            self._send(uid, AbortMsg(uid))
+            with contextlib.suppress(EngineDied):
+                self._send(uid, AbortMsg(uid))
 
     async def status(self, timeout_s: float) -> dict[str, int]:
         """What the scheduler says of itself; TimeoutError if it says nothing, EngineDied."""
@@ -325,7 +330,11 @@ class EngineClient:
             queue.close()
 
     def _send(self, uid: int, message: object) -> None:
-        self._tokenizers[uid % len(self._tokenizers)].put(message)
+        try:
+            self._tokenizers[uid % len(self._tokenizers)].put(message, SEND_S)
+        except TimeoutError as error:
+            self.fail(str(error))
+            raise EngineDied(str(error)) from error
 
 
 class Call:

@@ -218,6 +218,26 @@ def test_everybody_is_told_when_the_engine_dies(config: ServerArgs) -> None:
     run(config, scenario)
 
 
+def test_a_tokenizer_that_takes_nothing_is_as_good_as_dead(
+    config: ServerArgs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(client: EngineClient, engine: Engine) -> None:
+        call = client.submit(["a"], PARAMS)
+        monkeypatch.setattr("minisgl.server.launch.SEND_S", 0.05)
+        monkeypatch.setattr(ZmqPushQueue, "put", full)
+        with pytest.raises(EngineDied, match="nobody takes anything"):
+            client.submit(["b"], PARAMS)
+        call.close()  # cannot tell anybody, and does not fail over it
+        with pytest.raises(EngineDied):
+            client.submit(["c"], PARAMS)
+
+    def full(queue: ZmqPushQueue[object], item: object, timeout_s: float) -> None:
+        assert timeout_s == 0.05
+        raise TimeoutError("nobody takes anything")
+
+    run(config, scenario)
+
+
 # -- the shell, on the same two ends ---------------------------------------------------------------------
 
 

@@ -135,7 +135,10 @@ class LLM(Scheduler):
         )
 
     def _text(self, answer: _Answer) -> str:
-        text: str = self.tokenizer.decode(answer.token_ids, skip_special_tokens=True)
+        # Without clean-up, which some checkpoints ask for: text that is streamed token by token cannot have it.
+        text: str = self.tokenizer.decode(
+            answer.token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
         ends = [at for stop in answer.params.stop if (at := text.find(stop)) >= 0]
         return text[: min(ends)] if ends else text
 

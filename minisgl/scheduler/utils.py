@@ -99,5 +99,7 @@ class FinishRules:
         # A character takes at most 4 tokens (one a byte), and the first of the tail may be cut off.
         longest = max(len(text) for text in req.sampling_params.stop)
         first = max(req.prompt_len, len(req.input_ids) - 4 * (longest + 1))
-        tail = self.tokenizer.decode(req.input_ids[first:].tolist(), skip_special_tokens=True)
+        tail = self.tokenizer.decode(
+            req.input_ids[first:].tolist(), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
         return any(text in tail for text in req.sampling_params.stop)

@@ -16,15 +16,15 @@ import json
 import os
 import signal
 import socket
-import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from judge.sockets import socket_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 IDLE_S = 15 * 60
@@ -52,13 +52,10 @@ def stamp() -> str:
 
 def socket_path() -> Path:
     """Where this code's judge listens. Raises LocalError if the folder belongs to somebody else."""
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    folder = Path(base) / f"shouxie-judge-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    info = folder.lstat()
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
-        raise LocalError(f"{folder} is not a folder that only you can enter: remove it and try again")
-    return folder / f"{stamp()}.sock"
+    try:
+        return socket_folder(f"shouxie-judge-{os.getuid()}") / f"{stamp()}.sock"
+    except PermissionError as error:
+        raise LocalError(str(error)) from None
 
 
 def request(folder: Path, source: bytes, seed: bytes, which: str) -> Iterator[dict[str, Any]]:

@@ -8,23 +8,16 @@ import hashlib
 import os
 import select
 import socket
-import tempfile
 from pathlib import Path
+
+from judge.sockets import socket_folder
 
 
 def bell_folder(url: str) -> Path:
-    """The folder of the sockets of one database, private to this user. It stands in the system's folder for
-    temporary files because a socket's path may have about 100 bytes only. Raises PermissionError if
-    somebody else made it."""
+    """The folder of the sockets of one database, private to this user. Raises PermissionError if somebody else made
+    it."""
     name = hashlib.sha256(url.encode()).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"course-{os.getuid()}-{name}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    info = folder.lstat()
-    if info.st_uid != os.getuid() or info.st_mode & 0o077:
-        raise PermissionError(
-            f"{folder} belongs to somebody else; remove it, or set TMPDIR to a private folder"
-        )
-    return folder
+    return socket_folder(f"course-{os.getuid()}-{name}")
 
 
 def ring(folder: Path) -> None:

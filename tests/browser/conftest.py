@@ -42,7 +42,8 @@ class Site:
         return self.start.partition("/enter")[0]
 
 
-@pytest.fixture(scope="session")
+# Once a file, not once a session: while Playwright runs, this thread has an event loop, and no later test could start one.
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     if not CHROMIUM.exists():
         reason = f"{CHROMIUM} is missing: apt-get install chromium"
@@ -87,7 +88,7 @@ def _start_address(process: subprocess.Popen[str]) -> str:
     return address[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(site: Site) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 

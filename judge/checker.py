@@ -6,6 +6,7 @@ submission and no reference; replies reach it as bytes.
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import signal
@@ -23,6 +24,7 @@ from judge.exam import Exam, Sitting, _failure, exception_message
 from judge.packages import ROOT, PackageError, load_package
 
 KEEP_EXAMS = 64
+log = logging.getLogger(__name__)
 
 
 class Checker:
@@ -112,10 +114,19 @@ class Checker:
         self, request: dict[str, Any], blobs: list[bytes]
     ) -> tuple[dict[str, Any], list[bytes]]:
         """Names of the known mistakes that a sitting's seed-independent cases do not rule out."""
-        return {"names": self.sittings[request["sitting"]].possible_mistakes()}, []
+        try:
+            names = self.sittings[request["sitting"]].possible_mistakes()
+        except Exception:  # as in finish
+            log.exception("no mistakes compared")
+            names = []
+        return {"names": names}, []
 
     def finish(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-        diagnosis, counterexample = self.sittings[request["sitting"]].finish()
+        try:
+            diagnosis, counterexample = self.sittings[request["sitting"]].finish()
+        except Exception:  # an output made to break it: the verdict stands, there is nothing more to say
+            log.exception("no diagnosis")
+            diagnosis, counterexample = [], None
         return {"diagnosis": diagnosis, "counterexample": counterexample}, []
 
     def close(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:

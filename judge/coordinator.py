@@ -52,6 +52,7 @@ class Coordinator:
                 status = self._load(child)
                 if status is None:
                     self._run_cases(child)
+                    child.kill()  # it has seen hidden cases: nothing of it may outlive them
                     status = overall([c.status for c in self.cases.values()])
                 verdict = self._finish(status)
             finally:
@@ -95,7 +96,6 @@ class Coordinator:
                 answer = child.exchange(self.frames[i])
                 jobs.append(checking.submit(self._check, i, answer))
                 if isinstance(answer, Ending):
-                    self.message = answer.message
                     jobs += [checking.submit(self._check, k, None) for k in range(i + 1, self.n)]
                     break
                 self.cpu_ms += answer.cpu_ms
@@ -109,6 +109,7 @@ class Coordinator:
             case = self._ask_checker(index, answer)
         elif isinstance(answer, Ending):
             case = self.judge.end_case(self.header, index, answer.status, answer.message)
+            self.message = Message.from_json(case["message"])  # of a hidden case: what may be told
         else:
             case = self.judge.end_case(self.header, index, Status.NOT_RUN, None)
         self._record(index, case)

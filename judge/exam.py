@@ -20,11 +20,12 @@ from judge.core.compare import Comparer
 from judge.core.diagnose import Diagnoser, Finding
 from judge.core.rng import Rng
 from judge.core.status import Status
-from judge.core.values import from_display, size_of, to_display
+from judge.core.values import from_display, printable, size_of, to_display
 from judge.core.verdict import CaseResult, Message, Mismatch
 from judge.packages import Package, PackageError
 
 SHOWN_MISMATCHES = 6
+MOST_MISMATCHES = 40
 REMEMBERED = 4096
 # Which cases a sitting has: all; the public ones; all but the random ones.
 Which = Literal["all", "public", "fixed"]
@@ -83,7 +84,8 @@ class Exam:
         """Outputs by name. A value that doesn't have as many parts as the problem names stays whole, as `result`."""
         names = self.package.info.outputs
         if "driver.py" in self.package.files:
-            return value if isinstance(value, dict) else {"result": value}
+            whole = isinstance(value, dict) and all(type(k) is str for k in value)
+            return value if whole else {"result": value}
         if not names:
             return {"result": value}
         if isinstance(value, tuple | list) and len(value) == len(names):
@@ -104,9 +106,10 @@ class Exam:
                 )
             ]
         found = self.comparer.outputs(got, want)
-        if self.checks is not None:
+        # Evidence costs time in proportion to the output: none is taken of what is far larger than an answer.
+        if self.checks is not None and size_of(dict(got)) <= 4 * size_of(dict(want)) + 1024:
             found += self.checks.check(inputs, got, want)
-        return found
+        return found[:MOST_MISMATCHES]
 
     def mismatches_of(self, index: int, reply: bytes, got: Mapping[str, Any]) -> list[Mismatch]:
         """`mismatches` for seed-independent case `index`, remembered by the reply's bytes: what is wrong with an output
@@ -175,13 +178,15 @@ class Sitting:
         except Exception:  # noqa: BLE001  a value that breaks the checking code was made to do so
             result.status, result.message = Status.RUNTIME_ERROR, Message("check_failed")
         if case.group != HIDDEN:
-            result.output = output.decode("utf-8", "replace")
+            result.output = printable(output.decode("utf-8", "replace"))
         self.results[index] = result
         return result
 
     def end(self, index: int, status: Status, message: Message | None) -> CaseResult:
         """Record a case that was killed, or not run at all."""
         result = self._result(self.cases[index], 0.0)
+        if message is not None and result.group == HIDDEN:
+            message = _untold(message)
         result.status, result.message = status, message
         self.results[index] = result
         return result
@@ -227,7 +232,7 @@ class Sitting:
         result.status = Status.RUNTIME_ERROR
         if failure.type == UNSUPPORTED:
             field, _, name = failure.text.partition("\0")
-            params = {"field": "" if hidden else field, "type": "unsupported" if hidden else name}
+            params = {"field": "" if hidden else clean(field), "type": "unsupported" if hidden else name}
             result.message = Message("unsupported_type", params)
             return
         result.message = exception_message("exception", failure, self.source_lines, hidden)
@@ -346,7 +351,7 @@ def _failure(body: dict[str, Any]) -> Failure:
     return Failure(
         name if known and isinstance(name, str) else "Exception",
         code if isinstance(code, str) and code.isidentifier() else "",
-        line if isinstance(line, int) else 0,
+        line if type(line) is int else 0,
         clean(str(body.get("text", ""))),
     )
 
@@ -363,6 +368,18 @@ def exception_message(code: str, failure: Failure, lines: int, hidden: bool) -> 
     if not hidden and failure.text:
         params["text"] = failure.text
     return Message(code, params)
+
+
+def _untold(message: Message) -> Message:
+    """How a hidden case ended, without the numbers that a submission can choose."""
+    params = dict(message.params)
+    if message.code == "reply_too_large":
+        return Message("reply_over_limit", {"limit": params["limit"]})
+    if message.code == "ended_early":
+        return Message("ended_without_result")
+    if "used_ms" in params:
+        params["used_ms"] = round(params["used_ms"] / 10) * 10
+    return Message(message.code, params)
 
 
 def clean(text: str, limit: int = 500) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from judge.core.values import dtype_name
+from judge.core.values import dtype_name, printable
 from judge.core.verdict import Mismatch
 
 DEFAULT_TOLERANCE = {"float64": 1e-7, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
@@ -39,7 +39,7 @@ class Comparer:
                 self._value(got[name], expected, name, name, found)
             else:
                 found.append(Mismatch("missing", name))
-        found.extend(Mismatch("unexpected", name) for name in got if name not in want)
+        _unexpected(got, want, "outputs", found)
         return found
 
     def field(self, name: str, got: Any, want: Any) -> list[Mismatch]:
@@ -78,7 +78,7 @@ class Comparer:
                 self._value(got[key], expected, f"{path}[{key!r}]", top, found)
             else:
                 found.append(Mismatch("missing", f"{path}[{key!r}]"))
-        found.extend(Mismatch("unexpected", f"{path}[{str(k)[:40]!r}]") for k in got if k not in want)
+        _unexpected(got, want, path, found)
 
     def _scalar(self, got: Any, want: Any, path: str, top: str, found: list[Mismatch]) -> None:
         if type(got) is not type(want):
@@ -154,6 +154,15 @@ class Comparer:
         if top in self.signed_zero:
             right &= ~((a == 0) & (b == 0) & (a.signbit() != b.signbit()))
         return ~right
+
+
+def _unexpected(got: Mapping[Any, Any], want: Mapping[Any, Any], path: str, found: list[Mismatch]) -> None:
+    """One mismatch for all keys that the answer lacks: their names are the submission's own words."""
+    names = [printable(str(k))[:40] for k in got if k not in want]
+    if names:
+        found.append(
+            Mismatch("unexpected", path, {"names": ", ".join(names[:5]) + (" …" if len(names) > 5 else "")})
+        )
 
 
 def _type_mismatch(path: str, expected: str, got: Any) -> Mismatch:

@@ -18,6 +18,7 @@ from judge.core.compare import Comparer
 # values of another shape cannot be right.
 Component = tuple[str, str]
 ERROR: Component = ("", "error")
+EXTRA: Component = ("", "extra")
 CLOSER = 10.0  # how many times nearer a float must be to the mistake's output than to the right one
 
 
@@ -177,11 +178,16 @@ class Diagnoser:
     def _difference(self, got: Mapping[str, Any], want: Mapping[str, Any]) -> frozenset[Component]:
         found: set[Component] = set()
         for name in {**want, **got}:
-            if name not in got or name not in want:
-                found.add((name, "content"))
+            if name not in want:
+                found.add(EXTRA)  # its name is the submission's own word, and is not repeated
+                continue
+            if name not in got:
+                found |= {(name, "dtype"), (name, "content")}
                 continue
             for m in self.comparer.field(name, got[name], want[name]):
                 found.add((name, "dtype" if m.code == "dtype" else "content"))
+                if m.code == "type" and m.field == name:  # what is no tensor has no dtype that could agree
+                    found.add((name, "dtype"))
         return frozenset(found)
 
     def _equal(self, a: Outcome, b: Outcome) -> bool:

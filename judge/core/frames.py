@@ -141,6 +141,13 @@ def decode(data: bytes | bytearray | memoryview, *, max_bytes: int = MAX_FRAME) 
     return Frame(kind, body)
 
 
+def _text(text: str, most: int) -> None:
+    if len(text) > most:
+        raise FrameError(f"a string of {len(text)} characters")
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise FrameError("a string with half a surrogate pair")
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
@@ -183,8 +190,8 @@ class _Reader:
             return [self.value(x, depth + 1) for x in node]
         if isinstance(node, dict):
             return self._tagged(node, depth)
-        if isinstance(node, str) and len(node) > MAX_STRING:
-            raise FrameError(f"a string of {len(node)} characters")
+        if isinstance(node, str):
+            _text(node, MAX_STRING)
         return node
 
     def _tagged(self, node: Mapping[str, Any], depth: int) -> Any:
@@ -198,8 +205,8 @@ class _Reader:
         if tag == "u" and isinstance(inner, list):
             return tuple(self.value(x, depth + 1) for x in inner)
         if tag == "d" and isinstance(inner, dict):
-            if any(len(k) > 200 for k in inner):
-                raise FrameError("a key of more than 200 characters")
+            for key in inner:
+                _text(key, 200)
             return {k: self.value(v, depth + 1) for k, v in inner.items()}
         if tag == "m" and isinstance(inner, list):
             return self._mapping(inner, depth)

@@ -24,6 +24,7 @@ DTYPES = {
     "float32": 4,
     "float64": 8,
 }
+MOST_SHOWN = 20_000  # elements of a tensor, or characters, that are still shown
 RESERVED = frozenset({"tensor", "dict", "float"})
 
 
@@ -40,11 +41,20 @@ def dtype_name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
+def printable(text: str) -> str:
+    """Text for a terminal or a page: control, format (bidi) and surrogate characters become a replacement character."""
+    return (
+        text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+    )
+
+
 def to_display(value: Any, field: str = "") -> Any:
-    """The display form of a value. Raises ValueFormError."""
+    """The display form of a value; of a tensor too large to be read, a word about it. Raises ValueFormError."""
     import torch
 
     if isinstance(value, torch.Tensor):
+        if math.prod(max(1, n) for n in value.shape) > MOST_SHOWN:
+            return f"{dtype_name(value)} {list(value.shape)} …"
         data = value.detach().to(torch.float64) if value.is_floating_point() else value.detach()
         return {
             "tensor": {
@@ -53,7 +63,9 @@ def to_display(value: Any, field: str = "") -> Any:
                 "data": _display_floats(data.tolist()),
             }
         }
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, str):
+        return printable(value[:MOST_SHOWN])
+    if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return _display_floats(value)
@@ -61,7 +73,7 @@ def to_display(value: Any, field: str = "") -> Any:
         return [to_display(v, f"{field}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, dict):
         if all(isinstance(k, str) for k in value) and not RESERVED & value.keys():
-            return {k: to_display(v, f"{field}.{k}") for k, v in value.items()}
+            return {printable(k): to_display(v, f"{field}.{k}") for k, v in value.items()}
         return {"dict": [[to_display(k, field), to_display(v, f"{field}[{k!r}]")] for k, v in value.items()]}
     raise ValueFormError(field, type(value).__name__)
 

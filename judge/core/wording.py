@@ -101,6 +101,14 @@ SENTENCES: dict[str, dict[str, str]] = {
         "zh": "返回值有 {size} 字节，上限是 {limit} 字节。",
         "en": "The returned value has {size} bytes; the limit is {limit} bytes.",
     },
+    "reply_over_limit": {
+        "zh": "返回值超过了 {limit} 字节的上限。",
+        "en": "The returned value is over the limit of {limit} bytes.",
+    },
+    "ended_without_result": {
+        "zh": "程序没有给出结果就退出了。",
+        "en": "The program ended without giving a result.",
+    },
     "ended_early": {
         "zh": "程序没有给出结果就退出了（退出码 {exit}）。",
         "en": "The program ended without giving a result (exit status {exit}).",
@@ -136,7 +144,10 @@ SENTENCES: dict[str, dict[str, str]] = {
     },
     # mismatches
     "missing": {"zh": "缺少 {field}", "en": "{field} is missing"},
-    "unexpected": {"zh": "多出了 {field}", "en": "{field} was not expected"},
+    "unexpected": {
+        "zh": "{field} 里多出了 {names}",
+        "en": "{field}: not expected: {names}",
+    },
     "type": {"zh": "{field}：应为 {expected}，得到 {got}", "en": "{field}: expected {expected}, got {got}"},
     "length": {
         "zh": "{field}：长度应为 {expected}，得到 {got}",
@@ -175,7 +186,7 @@ SENTENCES: dict[str, dict[str, str]] = {
 # The same mismatches where nothing but the field may be told.
 HIDDEN_SENTENCES: dict[str, dict[str, str]] = {
     "missing": {"zh": "{field} 缺少", "en": "{field}: missing"},
-    "unexpected": {"zh": "{field} 多余", "en": "{field}: not expected"},
+    "unexpected": {"zh": "{field} 里有多余的内容", "en": "{field}: something was not expected"},
     "type": {"zh": "{field} 的类型不对", "en": "{field}: wrong type"},
     "length": {"zh": "{field} 的长度不对", "en": "{field}: wrong length"},
     "dtype": {"zh": "{field} 的 dtype 不对", "en": "{field}: wrong dtype"},

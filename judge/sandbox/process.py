@@ -286,7 +286,7 @@ class Child:
         if -code == signal.SIGKILL and report["cpu_s"] * 1000 >= self.limits.total_ms:
             used = round(report["cpu_s"] * 1000)
             return ending(Status.TIME_LIMIT, "total_cpu_limit", used_ms=used, limit_ms=self.limits.total_ms)
-        return ending(Status.RUNTIME_ERROR, "killed_by_signal", signal=signal.Signals(-code).name)
+        return ending(Status.RUNTIME_ERROR, "killed_by_signal", signal=signal_name(-code))
 
     def kill(self) -> None:
         """End the child now. It is pid 1 of its namespace, so all of it ends."""
@@ -313,6 +313,14 @@ class Child:
             os.close(self._pidfd)
         if time.monotonic() > end:
             raise SandboxError("a child did not end within its deadline after SIGKILL")
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; SIG40 for one that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
 
 
 def ending(status: Status, code: str, **params: object) -> Ending:

@@ -82,9 +82,11 @@ def look(batch, backend):
     """The fields of the metadata; what is not there is left out. Wrappers and dtypes go by name."""
     metadata = getattr(batch, "attn_metadata", None)
     found = {name: getattr(metadata, name) for name in FIELDS if hasattr(metadata, name)}
-    if isinstance(found.get("dtype"), torch.dtype):
-        found["dtype"] = str(found["dtype"]).removeprefix("torch.")
+    if "dtype" in found:
+        dtype = found["dtype"]
+        known = isinstance(dtype, torch.dtype)
+        found["dtype"] = str(dtype).removeprefix("torch.") if known else f"a {type(dtype).__name__}"
     if "wrapper" in found:
         names = {id(backend.prefill_wrapper): "prefill", id(backend.decode_wrapper): "decode"}
-        found["wrapper"] = names.get(id(found["wrapper"]), type(found["wrapper"]).__name__)
+        found["wrapper"] = names.get(id(found["wrapper"]), f"another {type(found['wrapper']).__name__}")
     return found

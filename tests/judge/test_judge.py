@@ -93,6 +93,37 @@ def test_what_failing_cases_share_is_said(judge, packages):
     assert not any(e["kind"] == "mistake" for e in verdict.diagnosis)
 
 
+@pytest.mark.parametrize(
+    ("number", "body"),
+    [
+        (200, "return None"),
+        (200, "return None, None, None, None"),
+        (200, "return [0], [0], [0], [0]"),
+        (200, "return {'qo_indptr': 1}"),
+        (201, "pass"),
+    ],
+)
+def test_what_is_no_tensor_agrees_with_no_mistake(judge, packages, number, body):
+    source = f"def {packages[number].entry}({', '.join(packages[number].parameters)}):\n    {body}\n"
+    verdict = run(judge, packages[number], source)
+    assert verdict.status is Status.WRONG_ANSWER
+    assert not [e for e in verdict.diagnosis if e["kind"] in ("mistake", "tie", "partial")]
+
+
+@pytest.mark.parametrize("key", ["(1, 2)", "1", "'LEAK' + str(i['reqs'])", "None"])
+def test_outputs_of_a_driver_that_was_replaced_tell_nothing_and_break_nothing(judge, packages, key):
+    source = packages[201].wrong["cumsum_int64"].source + (
+        "\n\nimport driver\n_run = driver.run\n"
+        f"driver.run = lambda s, i: {{**_run(s, i), {key}: 1, 'more': 2}}\n"
+    )
+    verdict = run(judge, packages[201], source)
+    assert verdict.status in (Status.WRONG_ANSWER, Status.RUNTIME_ERROR)
+    data = verdict.to_json()
+    hidden = [c for c in data["cases"] if c["group"] == "hidden"]
+    assert "LEAK" not in json.dumps([hidden, data["diagnosis"]])
+    assert run(judge, packages[201], packages[201].solution).status is Status.ACCEPTED
+
+
 def test_the_same_seed_gives_the_same_cases(judge, packages):
     source = packages[200].wrong["last_page_len_modulo"].source
     first, second = (run(judge, packages[200], source) for _ in range(2))

@@ -210,7 +210,9 @@ def compare(
 
 @click.command()
 @click.option("--size", default=2, show_default=True, help="Ranks to hold against one.")
-@click.option("--backend", default="auto", show_default=True, help="Attention backend of the real shape, on GPUs.")
+@click.option(
+    "--backend", default="auto", show_default=True, help="Attention backend of the real shape, on GPUs."
+)
 def tp(size: int, backend: str) -> None:
     """Tensor parallelism against a single rank."""
     import torch

@@ -44,7 +44,9 @@ def dtype_name(tensor: Any) -> str:
 def printable(text: str) -> str:
     """Text for a terminal or a page: control, format (bidi) and surrogate characters become a replacement character."""
     return (
-        text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
     )
 
 

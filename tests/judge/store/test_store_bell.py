@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 
@@ -11,9 +12,12 @@ from judge.store.bell import Ear, bell_folder, ring
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return bell_folder("sqlite:////somewhere/course.db")
+def folder(monkeypatch):
+    """A bell folder in a folder of its own with a short path; pytest's are long."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    with tempfile.TemporaryDirectory(prefix="bell-", dir="/tmp") as short:
+        monkeypatch.setattr("tempfile.tempdir", short)
+        yield bell_folder("sqlite:////somewhere/course.db")
 
 
 def test_a_ring_wakes_every_listener(folder):

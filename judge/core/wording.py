@@ -138,10 +138,6 @@ SENTENCES: dict[str, dict[str, str]] = {
         "en": "The judging process was lost {crashes} times on this submission, so it is not tried again. Check "
         "whether it takes too many resources, then submit again.",
     },
-    "no_isolation": {
-        "zh": "这台机器上没有可用的隔离级别：{reason}",
-        "en": "No isolation tier works on this machine: {reason}",
-    },
     # mismatches
     "missing": {"zh": "缺少 {field}", "en": "{field} is missing"},
     "unexpected": {
@@ -177,10 +173,6 @@ SENTENCES: dict[str, dict[str, str]] = {
         "zh": "用这些元数据算出的注意力和参考后端的不一样",
         "en": "attention computed with this metadata differs from the reference backend's",
     },
-    "aliased": {
-        "zh": "{field}：后来的一次调用改掉了它：两个 batch 共用了一块缓冲区",
-        "en": "{field}: a later call changed it: two batches share one buffer",
-    },
 }
 
 # The same mismatches where nothing but the field may be told.
@@ -197,7 +189,6 @@ HIDDEN_SENTENCES: dict[str, dict[str, str]] = {
         "zh": "{field} 不能用来 plan 和 run",
         "en": "{field}: cannot be planned and run with",
     },
-    "aliased": {"zh": "{field} 被后来的一次调用改掉了", "en": "{field}: changed by a later call"},
 }
 
 DIAGNOSES: dict[str, dict[str, str]] = {

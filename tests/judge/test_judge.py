@@ -271,6 +271,19 @@ def test_what_is_shown_comes_from_a_process_that_has_seen_no_hidden_case(judge, 
     assert example["got"]["qo_indptr"]["tensor"]["data"] == 1
 
 
+@pytest.mark.parametrize("line", ["os.write(4, b'\\x39\\x30\\x00\\xf0')", "os._exit(57)"])
+def test_a_hidden_case_ends_without_numbers_that_the_submission_chose(judge, packages, line):
+    body = packages[200].solution.split("\n", 3)[3]
+    source = "import os\nimport torch\n\nseen = []\n\n\n" + body.replace(
+        "    qo_lens,", f"    seen.append(1)\n    if len(seen) > 4:\n        {line}\n    qo_lens,", 1
+    )
+    verdict = run(judge, packages[200], source)
+    assert verdict.passed == 4
+    assert verdict.message.code in ("reply_over_limit", "ended_without_result")
+    assert not {"size", "exit"} & verdict.message.params.keys()
+    assert {c.message.code for c in verdict.cases if c.message} == {verdict.message.code}
+
+
 def test_an_exception_of_ones_own_is_told_by_its_builtin_class(judge, packages):
     source = "class Leak(LookupError):\n    pass\n\n" + HEAD_200 + "    raise Leak('x')\n"
     verdict = run(judge, packages[200], source)

@@ -35,8 +35,10 @@ SHAPE_06B = {
     "head_dim": 128,
     "max_position_embeddings": 4096,
     "rms_norm_eps": 1e-6,
-    "tie_word_embeddings": True,
+    # A head of its own, unlike the original's: see `with_clear_winners`.
+    "tie_word_embeddings": False,
 }
+OWN_SHARE = 0.35
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Case:
 def cases(cuda: bool, backend: str) -> list[Case]:
     """Tiny models in float32, in which tokens must be equal; on GPUs a real shape in bf16 too."""
     tiny = [Case("qwen3", "float32", "torch", 1e-3), Case("qwen3_moe", "float32", "torch", 1e-3)]
-    return [*tiny, Case("qwen3-0.6b", "bfloat16", backend, 1.0)] if cuda else tiny
+    return [*tiny, Case("qwen3-0.6b", "bfloat16", backend, 0.5)] if cuda else tiny
 
 
 def model_of(name: str, scratch: Path) -> Path:
@@ -68,9 +70,38 @@ def model_of(name: str, scratch: Path) -> Path:
     folder = scratch / name
     config = Qwen3Config(**SHAPE_06B, initializer_range=0.05, eos_token_id=None, pad_token_id=0)
     with torch.device("cuda"):
-        model = Qwen3ForCausalLM(config)
-    model.to(torch.bfloat16).save_pretrained(folder)
+        model = with_clear_winners(Qwen3ForCausalLM(config).to(torch.bfloat16))
+    model.save_pretrained(folder)
     return folder
+
+
+def with_clear_winners(model: Any) -> Any:
+    """The model with random weights in which greedy has no near ties even in bfloat16.
+
+    The best of 150,000 independent random logits leads the second by a fifth of a standard deviation, often by less
+    than bfloat16 can tell, and then two correct engines part. So the head knows each token's successor, a fixed
+    permutation: its row is the token's embedding. The embedding is scaled until `OWN_SHARE` of the last hidden state
+    points along it: sqrt(hidden) * 0.35 = 11 standard deviations for the successor, while the layers still make seven
+    eighths of the state's energy, so that a rank that computes something else changes logits and tokens.
+    """
+    import torch
+
+    rows = model.get_input_embeddings().weight
+    vocabulary = rows.shape[0]
+    tokens = torch.randint(vocabulary, (4, 48), device=rows.device)
+    unit = torch.randn_like(rows, dtype=torch.float32)
+    low, high = 1e-3, 1e3
+    with torch.no_grad():
+        for _ in range(20):
+            scale = (low * high) ** 0.5
+            rows.copy_(unit * scale)
+            state = model(tokens, output_hidden_states=True).hidden_states[-1].float()
+            share = torch.cosine_similarity(state, rows[tokens].float(), dim=-1).median().item()
+            low, high = (scale, high) if share < OWN_SHARE else (low, scale)
+        successor = torch.randperm(vocabulary, device=rows.device)
+        head = model.get_output_embeddings().weight
+        head[successor] = (unit / unit.shape[1] ** 0.5).to(head.dtype)
+    return model
 
 
 def run_rank(rank: int, size: int, address: str, folder: str, case: Case, cuda: bool) -> dict[str, Any]:

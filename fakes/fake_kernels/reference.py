@@ -3,7 +3,7 @@
 Two computations. The plain variant without LSE makes the very `scaled_dot_product_attention` call that
 an engine's reference backend makes for a request (same shapes, same mask, same contiguous gathered K
 and V), so that a backend on the fakes and the reference backend agree bit for bit. Everything else (LSE,
-sliding window, soft cap) is computed from the formulas in float32 and agrees with it to 1e-5.
+and what `variants` describes) is computed from the formulas in float32 and agrees with it to 1e-5.
 """
 
 from __future__ import annotations
@@ -16,44 +16,9 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 
+from fake_kernels.variants import Scores, Variant
+
 Layout = Literal["NHD", "HND"]
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What a kernel does to the scores between q @ k and softmax.
-
-    scale: factor of the scores. causal: row j of n sees KV positions up to kv_len - n + j (bottom-right).
-    window_left / window_right: how many positions before / after its own a row sees, -1 for all.
-    soft_cap: c * tanh(score / c) if positive, after scaling.
-    """
-
-    scale: float
-    causal: bool = True
-    window_left: int = -1
-    window_right: int = -1
-    soft_cap: float = 0.0
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether this is softmax attention with at most a causal mask."""
-        return self.window_left < 0 and self.window_right < 0 and self.soft_cap <= 0
-
-    def visible(self, rows: int, kv_len: int) -> torch.Tensor:
-        """Which KV positions a row sees: bool [rows, kv_len], True = seen."""
-        own = torch.arange(kv_len - rows, kv_len).unsqueeze(1)
-        kv = torch.arange(kv_len).unsqueeze(0)
-        seen = kv <= own if self.causal else torch.ones(rows, kv_len, dtype=torch.bool)
-        if self.window_left >= 0:
-            seen = seen & (kv >= own - self.window_left)
-        if self.window_right >= 0:
-            seen = seen & (kv <= own + self.window_right)
-        return seen
-
-    def logits(self, scores: torch.Tensor) -> torch.Tensor:
-        """Scaled and capped scores, same shape."""
-        scores = scores * self.scale
-        return self.soft_cap * torch.tanh(scores / self.soft_cap) if self.soft_cap > 0 else scores
 
 
 @dataclass(frozen=True)
@@ -95,35 +60,38 @@ def attend(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Attention of a batch.
 
-    q: [rows, q_heads, head_dim]; caches as in `gather`; q_heads a multiple of the cache's heads.
-    Returns out [rows, q_heads, head_dim] of q's type and, if asked, the natural LSE, float32
+    q: [rows, q_heads, head_dim]; caches as in `gather`, V may have a head_dim of its own; q_heads a multiple
+    of the cache's heads. Requests whose rows q doesn't have are left out.
+    Returns out [rows, q_heads, head_dim of V] of q's type and, if asked, the natural LSE, float32
     [rows, q_heads]. Rows that see nothing (or belong to no request) are 0 with LSE -inf.
     """
-    out = torch.zeros_like(q, memory_format=torch.contiguous_format)
+    out = q.new_zeros(*q.shape[:2], v_cache.shape[-1])
     lse = torch.full(q.shape[:2], -math.inf, dtype=torch.float32) if with_lse else None
-    for request in requests:
+    for index, request in enumerate(requests):
         rows = slice(request.start, request.stop)
-        if request.stop <= request.start or request.slots.numel() == 0:
+        if request.stop <= request.start or request.stop > q.shape[0]:
+            continue
+        if request.slots.numel() == 0 and variant.is_plain:
             continue
         k = gather(k_cache, request.slots, layout)
         v = gather(v_cache, request.slots, layout)
+        at = Scores(index, request.stop - request.start, k.shape[0], q.shape[1], k.shape[1])
         if lse is None and variant.is_plain:
-            out[rows] = _sdpa(q[rows], k, v, variant)
+            out[rows] = _sdpa(q[rows], k, v, variant, at)
         else:
-            out[rows], told = _formula(q[rows], k, v, variant)
+            out[rows], told = _formula(q[rows], k, v, variant, at)
             if lse is not None:
                 lse[rows] = told
     return out, lse
 
 
-def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, variant: Variant) -> torch.Tensor:
+def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, variant: Variant, at: Scores) -> torch.Tensor:
     """q [n, q_heads, head_dim], k and v [kv_len, kv_heads, head_dim]; returns [n, q_heads, head_dim]."""
-    rows, kv_len = q.shape[0], k.shape[0]
     mixed = F.scaled_dot_product_attention(
         q.transpose(0, 1).unsqueeze(0),
         k.transpose(0, 1).unsqueeze(0),
         v.transpose(0, 1).unsqueeze(0),
-        attn_mask=variant.visible(rows, kv_len),
+        attn_mask=variant.causal_mask(at).squeeze(0),
         scale=variant.scale,
         enable_gqa=True,
     )
@@ -132,17 +100,27 @@ def _sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, variant: Variant) -
 
 
 def _formula(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, variant: Variant
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, variant: Variant, at: Scores
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As `_sdpa`, from the definition in float32 (float64 stays); LSE natural, float32 [n, q_heads]."""
-    work = torch.promote_types(q.dtype, torch.float32)
-    group = q.shape[1] // k.shape[1]
-    k = k.to(work).repeat_interleave(group, dim=1)
+    given, work = q.dtype, torch.promote_types(q.dtype, torch.float32)
+    does = variant.at(at)
+    group = at.qo_heads // at.kv_heads
+    q = does.query_transform(q.to(work), at)
+    k = does.key_transform(k.to(work), at).repeat_interleave(group, dim=1)
     v = v.to(work).repeat_interleave(group, dim=1)
-    logits = variant.logits(torch.einsum("nhd,khd->hnk", q.to(work), k))
-    logits = logits.masked_fill(~variant.visible(q.shape[0], k.shape[0]), -math.inf)
-    lse = torch.logsumexp(logits, dim=-1)
-    # A row that sees nothing has LSE -inf; subtracting 0 instead keeps its weights 0 and not NaN.
-    weights = torch.exp(logits - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1))
-    out = torch.einsum("hnk,khd->nhd", weights, v)
-    return out.to(q.dtype), lse.transpose(0, 1).to(torch.float32)
+    logits = does.logits_transform(torch.einsum("nhd,khd->hnk", q, k), at)
+    seen = (variant.causal_mask(at) & does.logits_mask(at)).expand_as(logits)
+    if does.use_softmax:
+        logits = (logits * does.sm_scale_log2).masked_fill(~seen, -math.inf)
+        m = logits.amax(dim=-1) if at.kv_len else logits.new_full(logits.shape[:2], -math.inf)
+        # A row that sees nothing has m = -inf; subtracting 0 instead keeps its weights 0 and not NaN.
+        weights = torch.exp2(logits - m.masked_fill(m == -math.inf, 0.0).unsqueeze(-1))
+        d = weights.sum(dim=-1)
+    else:
+        weights = logits.masked_fill(~seen, 0.0)
+        m, d = weights.new_zeros(weights.shape[:2]), weights.new_ones(weights.shape[:2])
+    m, d, scale = does.update_m_d(m, d, torch.ones_like(d), at)
+    out = does.output_transform(torch.einsum("hnk,khd->hnd", weights, v), m, d, scale, at)
+    lse = (m + torch.log2(d)).masked_fill(m == -math.inf, -math.inf) * math.log(2.0)
+    return out.transpose(0, 1).to(given), lse.transpose(0, 1).to(torch.float32)

@@ -10,7 +10,8 @@ import random
 import pytest
 import torch
 import torch.nn.functional as F
-from fake_kernels.reference import Request, Variant, attend, gather
+from fake_kernels.reference import Request, attend, gather
+from fake_kernels.variants import Variant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paged_batches import (

@@ -10,10 +10,13 @@ from fake_kernels.findings import Mistake
 from fake_kernels.outcomes import GARBAGE, Outcome, raises
 
 _EVERY_PATH = ("dec", "tc", "fa2", "fa3")
+_CACHE_READERS = (*_EVERY_PATH, "rows")
 
 
-def _everywhere(raised: type[Exception], message: str, during: str = "run") -> dict[str, Outcome]:
-    return dict.fromkeys(_EVERY_PATH, raises(raised, message, "plan" if during == "plan" else "run"))
+def _everywhere(
+    raised: type[Exception], message: str, during: str = "run", paths: tuple[str, ...] = _EVERY_PATH
+) -> dict[str, Outcome]:
+    return dict.fromkeys(paths, raises(raised, message, "plan" if during == "plan" else "run"))
 
 
 RUN_BEFORE_PLAN = Mistake(
@@ -34,7 +37,9 @@ CACHE_TYPE = Mistake(
     },
     fix={"en": "pass (k_cache, v_cache) as a tuple.", "zh": "把 (k_cache, v_cache) 作为元组传入。"},
     real=_everywhere(
-        KeyError, "Unrecognized paged_kv_cache type {cls}, expect a single tensor or a tuple of tensor."
+        KeyError,
+        "Unrecognized paged_kv_cache type {cls}, expect a single tensor or a tuple of tensor.",
+        paths=_CACHE_READERS,
     ),
 )
 
@@ -52,7 +57,7 @@ CACHE_DIMENSIONS = Mistake(
         "示页大小为 1；"
         "合成一个张量时在页数之后多一维 2。",
     },
-    real=_everywhere(ValueError, "{message}"),
+    real=_everywhere(ValueError, "{message}", paths=_CACHE_READERS),
 )
 
 CACHE_SHAPE = Mistake(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
+from fake_kernels.outcomes import GARBAGE
 
 SHAPES_DIFFER = Mistake(
     "shapes_differ",
@@ -41,4 +42,21 @@ NOT_CONTIGUOUS = Mistake(
         "zh": "{argument} 不连续（步长 {stride}）。",
     },
     fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
+)
+
+LSE_NOT_UPDATED = Mistake(
+    "lse_not_updated",
+    what={
+        "en": "{argument} is {dtype}: the merged LSE would go into a float32 copy of it and be lost.",
+        "zh": "{argument} 的类型是 {dtype}：合并后的 LSE 会写进它的 float32 副本，然后丢失。",
+    },
+    fix={
+        "en": "keep the LSE in float32, as the attention wrappers return it.",
+        "zh": "LSE 一直用 float32，注意力返回的就是 float32。",
+    },
+    real={"rows": GARBAGE},
+    note={
+        "en": "v is merged and s stays what it was, so the next merge weighs the parts wrongly",
+        "zh": "v 合并了，s 还是原来的值，下一次合并的权重就错了",
+    },
 )

@@ -1,9 +1,10 @@
-"""RMS norms of flashinfer: computed in float32, rounded once on the way out."""
+"""Norms of flashinfer: computed in float32, rounded once on the way out. enable_pdl changes nothing."""
 
 from __future__ import annotations
 
 import torch
 from fake_kernels.checks_rows import require_rows
+from fake_kernels.gated import rms_normed
 
 
 def rmsnorm(
@@ -15,14 +16,9 @@ def rmsnorm(
 ) -> torch.Tensor:
     """input / sqrt(mean(input^2) + eps) * weight along the last dimension.
 
-    input: [..., hidden]. weight: [hidden], same type. out= receives the result. enable_pdl changes nothing.
+    input: [rows, hidden] or [rows, heads, head_dim]. weight: [last dimension], same type. out= receives the result.
     """
-    require_rows(weight=(weight, input.shape[-1:], input.dtype))
-    result = _normed(input.float(), weight, eps).to(input.dtype)
-    if out is None:
-        return result
-    require_rows(out=(out, input.shape, input.dtype))
-    return out.copy_(result)
+    return _rmsnorm(input, weight, eps, out, 0.0)
 
 
 def fused_add_rmsnorm(
@@ -37,16 +33,72 @@ def fused_add_rmsnorm(
     input, residual: [rows, hidden]. weight: [hidden]. The norm sees the sum before it is rounded to
     residual's type, as the kernel's registers do.
     """
+    _fused_add_rmsnorm(input, residual, weight, eps, 0.0)
+
+
+def gemma_rmsnorm(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-06,
+    out: torch.Tensor | None = None,
+    enable_pdl: bool | None = None,
+) -> torch.Tensor:
+    """`rmsnorm` with 1 + weight in place of weight, as Gemma stores its norms."""
+    return _rmsnorm(input, weight, eps, out, 1.0)
+
+
+def gemma_fused_add_rmsnorm(
+    input: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-06,
+    enable_pdl: bool | None = None,
+) -> None:
+    """`fused_add_rmsnorm` with 1 + weight in place of weight."""
+    _fused_add_rmsnorm(input, residual, weight, eps, 1.0)
+
+
+def layernorm(
+    input: torch.Tensor, gemma: torch.Tensor, beta: torch.Tensor, eps: float = 1e-06
+) -> torch.Tensor:
+    """(input - mean) / sqrt(variance + eps) * gemma + beta along the last dimension, of input's type.
+
+    input: bfloat16 [rows, hidden] (the kernel takes no other type; the fake float32 too). gemma (a slip of the
+    library's for gamma) and beta: float32 [hidden].
+    """
+    given = torch.float32 if input.dtype == torch.float32 else torch.bfloat16
+    hidden = input.shape[-1:]
+    require_rows(
+        input=(input, input.shape, given),
+        gemma=(gemma, hidden, torch.float32),
+        beta=(beta, hidden, torch.float32),
+    )
+    rows = input.float()
+    centred = rows - rows.mean(dim=-1, keepdim=True)
+    scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + eps)
+    return (centred * scale * gemma + beta).to(input.dtype)
+
+
+def _rmsnorm(
+    input: torch.Tensor, weight: torch.Tensor, eps: float, out: torch.Tensor | None, weight_bias: float
+) -> torch.Tensor:
+    require_rows(weight=(weight, input.shape[-1:], input.dtype))
+    result = rms_normed(input.float(), weight, eps, weight_bias).to(input.dtype)
+    if out is None:
+        return result
+    require_rows(out=(out, input.shape, input.dtype))
+    return out.copy_(result)
+
+
+def _fused_add_rmsnorm(
+    input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float, weight_bias: float
+) -> None:
     require_rows(
         residual=(residual, input.shape, input.dtype), weight=(weight, input.shape[-1:], input.dtype)
     )
     total = input.float() + residual.float()
     residual.copy_(total)
-    input.copy_(_normed(total, weight, eps))
+    input.copy_(rms_normed(total, weight, eps, weight_bias))
 
 
-def _normed(rows: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    return rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + eps) * weight.float()
-
-
-__all__ = ["fused_add_rmsnorm", "rmsnorm"]
+__all__ = ["fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "gemma_rmsnorm", "layernorm", "rmsnorm"]

@@ -1,0 +1,208 @@
+"""What can be wrong with new tokens on their way into a paged cache: the findings, causes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from fake_kernels import mistakes_indptr as mi
+from fake_kernels import mistakes_page as m
+from fake_kernels import mistakes_paged as mp
+from fake_kernels import mistakes_rows as mr
+from fake_kernels.checks_paged import first_decrease
+from fake_kernels.findings import Finding
+from fake_kernels.outcomes import raises
+from fake_kernels.paged import host_lengths
+
+
+@dataclass(frozen=True)
+class Append:
+    """One append, index arrays already integers.
+
+    key, value: [nnz, kv_heads, head_dim]. batch_indices, positions: [nnz]. k_cache, v_cache: 4-D, by token:
+    [pages, page_size, kv_heads, head_dim] whatever the caller's layout. indices [>= indptr[-1]], indptr
+    [B + 1] and last_page_len [B] describe the cache after the append.
+    """
+
+    key: torch.Tensor
+    value: torch.Tensor
+    batch_indices: torch.Tensor
+    positions: torch.Tensor
+    k_cache: torch.Tensor
+    v_cache: torch.Tensor
+    indices: torch.Tensor
+    indptr: torch.Tensor
+    last_page_len: torch.Tensor
+
+    @property
+    def page_size(self) -> int:
+        return self.k_cache.shape[1]
+
+    def places(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Where each row goes: index into `indices` and entry in that page, int64 [nnz] each
+        (page.cuh, AppendPagedKVCacheKernel)."""
+        starts = self.indptr.long()[self.batch_indices.long()] * self.page_size
+        at = starts + self.positions.long()
+        return torch.div(at, self.page_size, rounding_mode="floor"), at % self.page_size
+
+
+def check_integers(**vectors: torch.Tensor) -> Iterator[Finding]:
+    """Whether the arrays are one-dimensional tensors of integers, each contiguous."""
+    for name, given in vectors.items():
+        if not isinstance(given, torch.Tensor):
+            kind = type(given).__name__
+            message = f"'{kind}' object has no attribute 'int'"
+            yield Finding(mi.NOT_A_TENSOR, name, {"type": kind}, raises(AttributeError, message, "run"))
+        elif given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
+            yield Finding(m.NOT_INTEGERS, name, {"dtype": str(given.dtype)})
+        elif given.ndim != 1:
+            told = raises(RuntimeError, f"{name} must be a 1D tensor", "run")
+            yield Finding(mi.NOT_A_VECTOR, name, {"shape": list(given.shape)}, told)
+        elif given.dtype == torch.int32 and not given.is_contiguous():
+            told = raises(RuntimeError, f"{name} must be contiguous", "run")
+            yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())}, told)
+
+
+def check_append(call: Append) -> Iterator[Finding]:
+    """Everything wrong with an append whose arrays passed `check_integers`. Nothing for a right one."""
+    yield from _check_tensors(call)
+    yield from _check_counts(call)
+    yield from _check_table(call)
+    yield from _check_rows(call)
+    yield from _check_targets(call)
+
+
+def _check_tensors(call: Append) -> Iterator[Finding]:
+    expected = [call.key.shape[0] if call.key.ndim else 0, *call.k_cache.shape[2:]]
+    for name, given in (("append_key", call.key), ("append_value", call.value)):
+        if list(given.shape) != expected:
+            yield Finding(mr.SHAPES_DIFFER, name, {"got": list(given.shape), "expected": expected})
+        if given.dtype != call.k_cache.dtype:
+            params = {"got": str(given.dtype), "expected": str(call.k_cache.dtype)}
+            yield Finding(mr.DTYPES_DIFFER, name, params)
+        if given.stride(-1) != 1 and given.shape[-1] > 1:
+            yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
+    k, v = call.k_cache, call.v_cache
+    if k.shape != v.shape:
+        yield Finding(mr.SHAPES_DIFFER, "paged_kv_cache", {"got": list(v.shape), "expected": list(k.shape)})
+    if k.dtype != v.dtype:
+        yield Finding(mr.DTYPES_DIFFER, "paged_kv_cache", {"got": str(v.dtype), "expected": str(k.dtype)})
+    if k.stride() != v.stride():
+        yield Finding(m.STRIDES_DIFFER, "paged_kv_cache", {"k": list(k.stride()), "v": list(v.stride())})
+
+
+def _check_counts(call: Append) -> Iterator[Finding]:
+    rows, batch = call.key.shape[0], len(call.last_page_len)
+    for name, given in (("batch_indices", call.batch_indices), ("positions", call.positions)):
+        if len(given) != rows:
+            yield Finding(m.ROWS_DIFFER, name, {"got": len(given), "expected": rows})
+    if len(call.indptr) != batch + 1:
+        params = {"got": len(call.indptr), "expected": batch + 1, "batch": batch}
+        yield Finding(m.INDPTR_COUNT, "kv_indptr", params)
+
+
+def _check_table(call: Append) -> Iterator[Finding]:
+    entries = call.indptr.tolist()
+    if entries[0] != 0:
+        yield Finding(mi.KV_INDPTR_NOT_FROM_ZERO, "kv_indptr", {"position": 0, "value": entries[0]})
+    decrease = first_decrease(entries)
+    if decrease is not None:
+        at = {"position": decrease["next"], "value": decrease["after"]}
+        yield Finding(mi.KV_INDPTR_DECREASING, "kv_indptr", decrease | at)
+    if len(call.indices) < entries[-1]:
+        params = {"got": len(call.indices), "expected": entries[-1], "indptr": "kv_indptr"}
+        yield Finding(mp.INDICES_TOO_SHORT, "kv_indices", params)
+    for i, last in enumerate(call.last_page_len.tolist()):
+        pages = entries[i + 1] - entries[i]
+        place = {"position": i, "value": last, "pages": pages, "page_size": call.page_size}
+        if last > call.page_size:
+            yield Finding(mp.LAST_PAGE_LEN_TOO_LARGE, "kv_last_page_len", place)
+        elif last < 0 or (pages > 0 and last == 0):
+            wrong = mp.LAST_PAGE_LEN_NEGATIVE if last < 0 else mp.LAST_PAGE_LEN_ZERO
+            yield Finding(wrong, "kv_last_page_len", place)
+
+
+def _check_rows(call: Append) -> Iterator[Finding]:
+    """Whether each row's request exists and its position lies within that request."""
+    indptr, batch = call.indptr.tolist(), len(call.last_page_len)
+    lengths = host_lengths(indptr, call.last_page_len.tolist(), call.page_size)
+    for row, (request, position) in enumerate(
+        zip(call.batch_indices.tolist(), call.positions.tolist(), strict=True)
+    ):
+        if not 0 <= request < batch:
+            wrong = m.BATCH_INDEX_UNFILLED if request == -1 else m.BATCH_INDEX_OUT_OF_RANGE
+            params = {"position": row, "value": request, "batch": batch, "last": batch - 1}
+            yield Finding(wrong, "batch_indices", params)
+            continue
+        pages = indptr[request + 1] - indptr[request]
+        place = {"position": row, "value": position, "request": request, "pages": pages}
+        place |= {"page_size": call.page_size, "length": lengths[request]}
+        if position < 0:
+            yield Finding(m.POSITION_NEGATIVE, "positions", place)
+        elif position >= pages * call.page_size:
+            yield Finding(m.POSITION_BEYOND_PAGES, "positions", place)
+        elif position >= lengths[request]:
+            yield Finding(m.POSITION_BEYOND_LENGTH, "positions", place)
+
+
+def _check_targets(call: Append) -> Iterator[Finding]:
+    """Whether the pages written to exist, and no place is written twice. Rows are right by now."""
+    at, entries = call.places()
+    pages = call.indices.long()[at]
+    count = call.k_cache.shape[0]
+    wrong = ((pages < 0) | (pages >= count)).nonzero().flatten().tolist()
+    for row in wrong[:1]:
+        place = {"position": int(at[row]), "value": int(pages[row]), "row": row}
+        yield Finding(m.PAGE_MISSING, "kv_indices", place | {"pages": count, "last": count - 1})
+    seen: dict[tuple[int, int], int] = {}
+    for row, place_of in enumerate(zip(pages.tolist(), entries.tolist(), strict=True)):
+        first = seen.setdefault(place_of, row)
+        if first != row:
+            params = {"first": first, "position": row, "page": place_of[0], "entry": place_of[1]}
+            yield Finding(m.WRITTEN_TWICE, "positions", params)
+            return
+
+
+def check_append_indptr(append_indptr: torch.Tensor, seq_lens: torch.Tensor, nnz: int) -> Iterator[Finding]:
+    """What can be wrong with the inputs of get_batch_indices_positions."""
+    entries = append_indptr.tolist()
+    decrease = first_decrease(entries)
+    if not entries or entries[0] != 0:
+        params = {"position": 0, "value": entries[0] if entries else "missing"}
+        yield Finding(m.APPEND_INDPTR, "append_indptr", params)
+    if decrease is not None:
+        place = {"position": decrease["next"], "value": decrease["after"]}
+        yield Finding(m.APPEND_INDPTR, "append_indptr", place)
+    if len(seq_lens) != len(entries) - 1:
+        yield Finding(m.SEQ_LENS_COUNT, "seq_lens", {"got": len(seq_lens), "expected": len(entries) - 1})
+    for i, length in enumerate(seq_lens.tolist()):
+        appended = entries[i + 1] - entries[i]
+        if length < appended:
+            place = {"position": i, "value": length, "appended": appended}
+            yield Finding(m.SEQ_LENS_TOO_SHORT, "seq_lens", place)
+    if nnz < entries[-1]:
+        yield Finding(m.NNZ_TOO_SMALL, "nnz", {"value": nnz, "needed": entries[-1]})
+
+
+def check_output(name: str, given: torch.Tensor, nnz: int) -> Iterator[Finding]:
+    """Whether an output that the caller allocated is int32 [nnz] (utils.py, check_shape_dtype_device)."""
+    if list(given.shape) != [nnz]:
+        params = {"property": "shape", "property_zh": "形状", "got": given.shape, "expected": (nnz,)}
+        yield Finding(m.OUTPUT_MISMATCH, name, params)
+    if given.dtype != torch.int32:
+        params = {"property": "dtype", "property_zh": "类型", "got": given.dtype, "expected": torch.int32}
+        yield Finding(m.OUTPUT_MISMATCH, name, params)
+
+
+def check_lengths(indptr: Sequence[int], last_page_len: Sequence[int]) -> Iterator[Finding]:
+    """What makes get_seq_lens disagree with the attention kernels."""
+    if len(indptr) != len(last_page_len) + 1:
+        batch = len(last_page_len)
+        params = {"got": len(indptr), "expected": batch + 1, "batch": batch}
+        yield Finding(m.INDPTR_COUNT, "kv_indptr", params)
+        return
+    for i, last in enumerate(last_page_len):
+        if indptr[i + 1] == indptr[i] and last != 0:
+            yield Finding(m.EMPTY_REQUEST_LENGTH, "kv_last_page_len", {"position": i, "value": last})

@@ -1,0 +1,184 @@
+"""Rotary embedding: turning pairs of dimensions by an angle that grows with the position.
+
+Two layouts of pairs. "neox" (the default, half-split): dimension i turns with i + rotary_dim / 2.
+Interleaved: dimension 2i turns with 2i + 1. Dimensions from rotary_dim on stay as they are.
+Angles are computed in float64 and rounded to float32, which is where the kernels begin: their fast
+exp2 and sincos drift by about position * 1e-7 radians (pos_enc.cuh, BatchQKApplyRotaryPosIdsKernel).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from fake_kernels import mistakes_rope as m
+from fake_kernels import mistakes_rows as mr
+from fake_kernels.checks_paged import first_decrease
+from fake_kernels.findings import Finding
+from fake_kernels.outcomes import raises
+
+_BUILT_HEAD_DIMS = (64, 128, 256, 512)
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """The angle per position of each pair: theta ** (-2i / rotary_dim), divided by `scale`.
+
+    Llama 3.1 keeps fast pairs as they are, divides slow ones by scale and blends in between, by how many
+    turns a pair makes in old_context_len (pos_enc.cuh: smooth_a, smooth_b). old_context_len None: plain.
+    """
+
+    scale: float
+    theta: float
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    old_context_len: float | None = None
+
+    def per_pair(self, rotary_dim: int) -> torch.Tensor:
+        """float64 [rotary_dim / 2]."""
+        exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64) / rotary_dim
+        fast = self.theta**-exponent
+        if self.old_context_len is None:
+            return fast / self.scale
+        low, high = self.low_freq_factor, self.high_freq_factor
+        turns = self.old_context_len * fast / (2 * math.pi)
+        keep = ((turns - low) / (high - low)).clamp(0, 1)
+        return (1 - keep) * fast / self.scale + keep * fast
+
+
+def angles(
+    positions: torch.Tensor, frequencies: Frequencies, rotary_dim: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """cos and sin of every pair at every position: float32 [len(positions), rotary_dim / 2] each."""
+    told = positions.double().unsqueeze(1) * frequencies.per_pair(rotary_dim)
+    return told.cos().float(), told.sin().float()
+
+
+def turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleave: bool) -> torch.Tensor:
+    """x [tokens, heads, head_dim] with its first dimensions turned, of x's type, rounded once.
+
+    cos, sin: float32 [tokens, rotary_dim / 2].
+    """
+    half = cos.shape[1]
+    work = x.to(torch.promote_types(x.dtype, torch.float32))
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    head = work[..., : 2 * half]
+    first, second = (head[..., 0::2], head[..., 1::2]) if interleave else head.split(half, dim=-1)
+    pairs = (first * cos - second * sin, second * cos + first * sin)
+    joined = torch.stack(pairs, dim=-1).flatten(-2) if interleave else torch.cat(pairs, dim=-1)
+    return torch.cat([joined, work[..., 2 * half :]], dim=-1).to(x.dtype)
+
+
+def check_heads(q: torch.Tensor, k: torch.Tensor, names: tuple[str, str] = ("q", "k")) -> Iterator[Finding]:
+    """Whether q and k are [tokens, heads, head_dim] of one type, with as many tokens, last dimension dense."""
+    for name, given in zip(names, (q, k), strict=True):
+        if given.ndim != 3:
+            told = raises(RuntimeError, f"{name} must be a 3D tensor", "run")
+            params = {"got": list(given.shape), "expected": ["tokens", "heads", "head_dim"]}
+            yield Finding(mr.SHAPES_DIFFER, name, params, told)
+        elif given.stride(-1) != 1 and given.shape[-1] > 1:
+            yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
+    if k.shape[0] != q.shape[0] or k.shape[2] != q.shape[2]:
+        dim = 0 if k.shape[0] != q.shape[0] else 2
+        told = raises(
+            RuntimeError, f"q.size({dim}) == k.size({dim}) ({q.shape[dim]} vs. {k.shape[dim]})", "run"
+        )
+        expected = [q.shape[0], k.shape[1], q.shape[2]]
+        yield Finding(mr.SHAPES_DIFFER, names[1], {"got": list(k.shape), "expected": expected}, told)
+    if k.dtype != q.dtype:
+        yield Finding(mr.DTYPES_DIFFER, names[1], {"got": str(k.dtype), "expected": str(q.dtype)})
+    if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        params = {"got": str(q.dtype), "expected": "torch.float16 or torch.bfloat16"}
+        yield Finding(mr.DTYPES_DIFFER, names[0], params)
+
+
+def check_rotary_dim(rotary_dim: int, head_dim: int, interleave: bool) -> Iterator[Finding]:
+    """Whether these dimensions pair up, and a thread's vector holds whole pairs or whole halves.
+
+    Head dimensions that no kernel is built for (the fakes take any) have no vectors.
+    """
+    if rotary_dim < 2 or rotary_dim % 2 or rotary_dim > head_dim:
+        yield Finding(m.ROTARY_DIM, "rotary_dim", {"value": rotary_dim, "head_dim": head_dim})
+    elif head_dim in _BUILT_HEAD_DIMS:
+        vector = max(8, head_dim // 32)
+        unit = vector if interleave else 2 * vector
+        if rotary_dim % unit:
+            params = {"value": rotary_dim, "head_dim": head_dim, "unit": unit, "vector": vector}
+            yield Finding(m.ROTARY_DIM_UNALIGNED, "rotary_dim", params)
+
+
+def check_positions(
+    name: str, positions: torch.Tensor, rows: int, in_cache: int | None = None
+) -> Iterator[Finding]:
+    """Whether there is a position for each row, none negative, each below `in_cache` if given."""
+    if positions.dtype not in (torch.int32, torch.int64):
+        yield Finding(m.POSITION_TYPE, name, {"dtype": str(positions.dtype)})
+    if positions.ndim != 1 or len(positions) != rows:
+        yield Finding(m.POSITION_COUNT, name, {"got": list(positions.shape), "expected": rows})
+    if not positions.is_contiguous():
+        told = raises(RuntimeError, "pos_ids must be contiguous", "run")
+        yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(positions.stride())}, told)
+    negative = (positions < 0).nonzero().flatten().tolist()
+    for row in negative[:1]:
+        yield Finding(m.POSITION_NEGATIVE, name, {"position": row, "value": int(positions[row])})
+    if in_cache is not None:
+        beyond = (positions >= in_cache).nonzero().flatten().tolist()
+        for row in beyond[:1]:
+            params = {"position": row, "value": int(positions[row]), "rows": in_cache}
+            yield Finding(m.POSITION_OUT_OF_CACHE, name, params)
+
+
+def check_ragged(indptr: torch.Tensor, offsets: torch.Tensor, rows: int) -> Iterator[Finding]:
+    """Whether indptr [batch + 1] divides the rows of q among the requests of offsets [batch]."""
+    for name, given in (("indptr", indptr), ("offsets", offsets)):
+        if given.dtype not in (torch.int32, torch.int64):
+            yield Finding(m.POSITION_TYPE, name, {"dtype": str(given.dtype)})
+        if given.ndim != 1 or not given.is_contiguous():
+            told = raises(RuntimeError, f"{name} must be contiguous", "run")
+            params = {"stride": list(given.stride())}
+            yield Finding(mr.NOT_CONTIGUOUS, name, params, told if given.ndim == 1 else None)
+    if offsets.dtype != indptr.dtype:
+        yield Finding(m.INDPTR_TYPES, "offsets", {"got": str(offsets.dtype), "expected": str(indptr.dtype)})
+    entries, batch = indptr.tolist(), len(offsets)
+    if len(entries) != batch + 1:
+        params = {"got": len(entries), "expected": batch + 1, "batch": batch}
+        yield Finding(m.INDPTR_COUNT, "indptr", params)
+    decrease = first_decrease(entries)
+    for wrong, at in (
+        (entries[0] != 0, 0),
+        (decrease is not None, decrease["next"] if decrease else 0),
+        (entries[-1] != rows, len(entries) - 1),
+    ):
+        if wrong:
+            yield Finding(m.INDPTR_WRONG, "indptr", {"position": at, "value": entries[at], "rows": rows})
+    negative = (offsets < 0).nonzero().flatten().tolist()
+    for row in negative[:1]:
+        yield Finding(m.POSITION_NEGATIVE, "offsets", {"position": row, "value": int(offsets[row])})
+
+
+def check_cache(cache: torch.Tensor, head_dim: int) -> Iterator[Finding]:
+    """Whether a cos/sin cache is float32 [positions, rotary_dim], cos in front."""
+    if cache.dtype != torch.float32:
+        yield Finding(m.CACHE_TYPE, "cos_sin_cache", {"got": str(cache.dtype)})
+    if cache.ndim != 2:
+        told = raises(RuntimeError, "cos_sin_cache must be a 2D tensor", "run")
+        params = {"got": list(cache.shape), "expected": ["positions", "rotary_dim"]}
+        yield Finding(mr.SHAPES_DIFFER, "cos_sin_cache", params, told)
+    if not cache.is_contiguous():
+        told = raises(RuntimeError, "cos_sin_cache must be contiguous", "run")
+        yield Finding(mr.NOT_CONTIGUOUS, "cos_sin_cache", {"stride": list(cache.stride())}, told)
+    if cache.shape[1] > head_dim:
+        params = {"rotary": cache.shape[1], "head_dim": head_dim}
+        yield Finding(m.CACHE_TOO_WIDE, "cos_sin_cache", params)
+
+
+def check_head_size(name: str, given: torch.Tensor, head_dim: int) -> Iterator[Finding]:
+    """Whether [tokens, heads * head_size] can be seen as [tokens, heads, head_size]."""
+    try:
+        given.view(given.shape[0], -1, head_dim)
+    except RuntimeError as failure:
+        told = raises(RuntimeError, str(failure).replace("{", "{{").replace("}", "}}"), "run")
+        yield Finding(m.HEAD_SIZE, name, {"value": given.shape[-1], "head_dim": head_dim}, told)

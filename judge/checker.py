@@ -19,7 +19,9 @@ from typing import Any
 
 from judge import rpc
 from judge.core.status import Status
+from judge.core.values import ValueFormError
 from judge.core.verdict import Message
+from judge.dialogue import Dialogue, TooMuch
 from judge.exam import Exam, Sitting, _failure, exception_message
 from judge.packages import ROOT, PackageError, load_package
 
@@ -33,6 +35,7 @@ class Checker:
     def __init__(self) -> None:
         self.exams: dict[str, Exam] = {}
         self.sittings: dict[int, Sitting] = {}
+        self.dialogues: dict[int, Dialogue] = {}
         self.next_sitting = 1
 
     def hello(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
@@ -78,6 +81,29 @@ class Checker:
             sitting.learn_mistake(request["name"], blobs)
         else:
             sitting.learn_answers(blobs)
+        return {}, []
+
+    def step(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """Carry a case's conversation on: a child's frame, and, where it begins (no `dialogue`), the case's."""
+        exam, key = self.exams[request["version"]], request["dialogue"]
+        if key is None:
+            key = self.next_sitting
+            self.next_sitting += 1
+            self.dialogues[key] = exam.dialogue(blobs[1])
+        try:
+            over, frame = self.dialogues[key].step(blobs[0])
+        except TooMuch:
+            over, frame = False, b""
+        except ValueFormError as error:
+            stub = exam.package.folder / "stub.py"
+            raise PackageError(stub, f"gives {error.type_name} where a value is needed") from error
+        if over:
+            del self.dialogues[key]
+        return {"over": over, "dialogue": key}, [frame]
+
+    def leave(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """A conversation whose child has ended."""
+        self.dialogues.pop(request["dialogue"], None)
         return {}, []
 
     def check(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:

@@ -22,6 +22,7 @@ from judge.core.rng import Rng
 from judge.core.status import Status
 from judge.core.values import from_display, printable, size_of, to_display
 from judge.core.verdict import CaseResult, Message, Mismatch
+from judge.dialogue import Dialogue
 from judge.packages import Package, PackageError
 
 SHOWN_MISMATCHES = 6
@@ -43,6 +44,7 @@ class Exam:
         self.package = package
         self.module = _execute(package, "cases.py")
         self.checks = _execute(package, "check.py") if "check.py" in package.files else None
+        self.stubs = _execute(package, "stub.py") if package.has_stub else None
         self.comparer = Comparer(package.info.tolerance, package.info.nan_ok, package.info.signed_zero)
         public = [
             Case(c.name, PUBLIC, {k: from_display(v) for k, v in c.inputs.items()}, c.note or {})
@@ -56,6 +58,17 @@ class Exam:
         self.answers: list[Mapping[str, Any]] = []
         self.mistakes: dict[str, list[Outcome]] = {}
         self._seen: OrderedDict[tuple[int, bytes], list[Mismatch]] = OrderedDict()
+
+    def dialogue(self, frame: bytes) -> Dialogue:
+        """What stands behind the calls of a case, given as its frame. Raises PackageError."""
+        assert self.stubs is not None
+        inputs = frames.decode(memoryview(frame)[frames.LENGTH.size :]).body["inputs"]
+        try:
+            return Dialogue(self.stubs.Stub(inputs))
+        except Exception as error:
+            path = self.package.folder / "stub.py"
+            line = _line_in(error, str(path))
+            raise PackageError(path, f"Stub(inputs): {type(error).__name__}: {error}", line) from error
 
     def learn_answers(self, replies: list[bytes]) -> None:
         """Take the reference's replies for `cases`. Raises PackageError if it failed on one."""

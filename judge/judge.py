@@ -23,12 +23,13 @@ from judge.core.case import PUBLIC
 from judge.core.source import SourceError, decode_source
 from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict
+from judge.dialogue import converse
 from judge.exam import Which
 from judge.packages import Package, PackageError
 from judge.sandbox import medium
 from judge.sandbox.client import Stage, Zygote
 from judge.sandbox.local import LocalChild, LocalStage, LocalZygote
-from judge.sandbox.process import Child, Ending, SandboxError
+from judge.sandbox.process import Child, Ending, Reply, SandboxError
 from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
 
 VERSION = "0.1.0"
@@ -252,13 +253,36 @@ class Judge:
                 if isinstance(child.exchange(load_frame(prepared.package, source), LOAD_MS), Ending):
                     return Run(replies)
                 for i, frame in enumerate(case_frames):
-                    answer = child.exchange(frame)
+                    answer = self.run_case(prepared, child, frame)
                     if isinstance(answer, Ending):
                         break
                     replies[i] = answer.data
                 return Run(replies)
             finally:
                 self.retire(child, prepared.reference)
+
+    def run_case(
+        self, prepared: Prepared, child: Child | LocalChild, frame: bytes, cpu_limit_ms: int | None = None
+    ) -> Reply | Ending:
+        """One case in a child; where the problem is about calls, with the conversation that it is."""
+        if not prepared.package.has_stub:
+            return child.exchange(frame, cpu_limit_ms)
+        dialogue: int | None = None
+
+        def step(reply: bytes) -> tuple[bool, bytes]:
+            nonlocal dialogue
+            blobs = [reply] if dialogue is not None else [reply, frame]
+            header, (answer,) = self.call("step", blobs, version=prepared.package.version, dialogue=dialogue)
+            dialogue = None if header["over"] else header["dialogue"]
+            return header["over"], answer
+
+        try:
+            return converse(child, frame, step, cpu_limit_ms)
+        except PackageError as error:
+            raise JudgeError(str(error)) from error
+        finally:
+            if dialogue is not None:
+                self.call("leave", dialogue=dialogue)
 
     def retire(self, child: Child | LocalChild, stage: Stage | LocalStage) -> None:
         """End a child and fork a spare for the next, while nobody waits."""

@@ -73,7 +73,9 @@ class ProblemToml(Strict):
     difficulty: Literal["easy", "medium", "hard"]
     kind: Literal["function", "graft", "file"]
     entry: str = Field("", description="the function that is called; for a graft the last part of target")
-    target: str | None = Field(None, description="minisgl/a/b.py:Class.method, for a graft")
+    target: str | None = Field(
+        None, description="minisgl/a/b.py:Class.method, for a graft; minisgl/a/b.py, for a file"
+    )
     signature: str = Field(description="the entry with its parameters, as the statement gives it")
     outputs: list[str] = Field(default_factory=list, description="names of the returned values, in order")
     withhold: list[str] = Field(default_factory=list)
@@ -141,6 +143,11 @@ class Package:
     def entry(self) -> str:
         """The function that a submission must define."""
         return self.info.entry or (self.info.target or "").rpartition(":")[2].rpartition(".")[2]
+
+    @property
+    def has_stub(self) -> bool:
+        """Whether the problem is about calls: what the submission calls is on the checker's side, in stub.py."""
+        return "stub.py" in self.files
 
     @property
     def parameters(self) -> list[str]:
@@ -215,8 +222,8 @@ def show_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def load_package(folder: Path) -> Package:
-    """Read one package. Raises PackageError."""
+def load_package(folder: Path, *, draft: bool = False) -> Package:
+    """Read one package. Raises PackageError. A draft has no public.json yet, so its statements cannot show cases."""
     folder = folder.resolve()
     if not (folder / "problem.toml").is_file():
         raise PackageError(folder, "is no problem package: it has no problem.toml")
@@ -226,14 +233,27 @@ def load_package(folder: Path) -> Package:
         if p.is_file() and "__pycache__" not in p.parts and not p.name.startswith(".")
     }
     info = _parse(ProblemToml, folder / "problem.toml", files["problem.toml"])
-    package = Package(folder, info, _public(folder, files), _wrong(folder, files), files)
+    public = () if draft else _public(folder, files)
+    package = Package(folder, info, public, _wrong(folder, files), files)
     for name in ("starter.py", "solution.py", "cases.py", *(f"statement.{lang}.md" for lang in LANGS)):
         package.text(name)
     if info.kind == "graft" and not (info.target and ":" in info.target):
         raise PackageError(folder / "problem.toml", "a graft needs target = 'minisgl/a/b.py:Class.method'")
-    if not package.entry and info.kind != "file":
+    if info.kind == "file" and not (info.target and info.target.endswith(".py") and "tree" in info.needs):
+        raise PackageError(
+            folder / "problem.toml", "a file problem needs target = 'minisgl/a/b.py' and needs = ['tree']"
+        )
+    if not package.entry:
         raise PackageError(folder / "problem.toml", "entry is missing")
-    for lang in LANGS:
+    if info.kind == "file" and "driver.py" not in files:
+        raise PackageError(
+            folder / "driver.py", "is missing: a file problem says there what of the file it calls"
+        )
+    if package.has_stub and "driver.py" not in files:
+        raise PackageError(
+            folder / "driver.py", "is missing: it gives the submission what stub.py stands behind"
+        )
+    for lang in LANGS if not draft else ():
         package.statement(lang)
     return package
 
@@ -304,14 +324,49 @@ def _is_wrong(name: str) -> bool:
     return name.startswith("wrong/") and name.endswith(".py")
 
 
-def load_packages(folder: Path = PROBLEMS) -> dict[int, Package]:
-    """All packages by id, in order of id. Raises PackageError for the first that is broken or has another's id."""
+@dataclass(frozen=True)
+class Collection:
+    """The packages of a folder by id, in order of id, and why the others were refused."""
+
+    packages: dict[int, Package]
+    refused: tuple[PackageError, ...]
+
+
+def survey(folder: Path = PROBLEMS) -> Collection:
+    """All packages. One that is broken, or has another's id, is left out and takes nothing else with it."""
     packages: dict[int, Package] = {}
+    refused = []
     for path in sorted(p.parent for p in folder.glob("*/problem.toml")):
-        package = load_package(path)
-        if package.id in packages:
-            raise PackageError(
-                path / "problem.toml", f"id {package.id} is also that of {packages[package.id].folder.name}"
-            )
-        packages[package.id] = package
-    return dict(sorted(packages.items()))
+        try:
+            package = load_package(path)
+            if package.id in packages:
+                other = packages[package.id].folder.name
+                raise PackageError(path / "problem.toml", f"id {package.id} is also that of {other}")
+        except PackageError as error:
+            refused.append(error)
+        else:
+            packages[package.id] = package
+    return Collection(dict(sorted(packages.items())), tuple(refused))
+
+
+def load_packages(folder: Path = PROBLEMS) -> dict[int, Package]:
+    """All packages by id, in order of id. Raises PackageError for the first that is refused."""
+    found = survey(folder)
+    if found.refused:
+        raise found.refused[0]
+    return found.packages
+
+
+def find_package(number: int, folder: Path = PROBLEMS) -> Package | None:
+    """The package with this id, None if there is none. Raises PackageError if it is broken. Others are not looked into
+    where the folder's name begins with the id."""
+    named = sorted(p for p in folder.glob(f"{number}_*") if (p / "problem.toml").is_file())
+    if len(named) == 1:
+        package = load_package(named[0])
+        if package.id == number:
+            return package
+    found = survey(folder)
+    for error in found.refused if number not in found.packages else ():
+        if any(error.file.is_relative_to(path) for path in named):
+            raise error
+    return found.packages.get(number)

@@ -18,7 +18,7 @@ def scene_of(package: Package, *, stubbed: bool) -> Scene:
     modules: list[str] = []
     if "tree" in package.info.needs:
         paths.append(str(tree_of(package, stubbed=stubbed)))
-        if package.target:
+        if package.target and package.kind == "graft":
             modules.append(package.target.partition(":")[0].removesuffix(".py").replace("/", "."))
     if "fakes" in package.info.needs:
         paths.append(str(FAKES))
@@ -37,6 +37,7 @@ def load_frame(package: Package, source: str) -> bytes:
             "signature": package.info.signature,
             "kind": package.kind,
             "target": package.target,
+            "calls": package.has_stub,
         },
     )
 

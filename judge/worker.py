@@ -27,7 +27,7 @@ from judge.archive import Archive
 from judge.core.verdict import Json
 from judge.exam import Which
 from judge.judge import Judge, PackageChanged
-from judge.packages import Package, PackageError, load_package, load_packages
+from judge.packages import Package, PackageError, load_package, survey
 from judge.selftest import ISOLATING
 from judge.store import Claim, Queue, Store, StoreSettings
 from judge.store.bell import Ear, bell_folder
@@ -302,7 +302,10 @@ def main() -> None:
         sys.exit(0 if is_ready(WorkerSettings().data_dir) else 1)
     logs.configure()
     settings = WorkerSettings()
-    packages = load_packages()
+    found = survey()
+    packages = found.packages
+    for error in found.refused:  # the others are judged all the same
+        log.error("package_refused", file=str(error.file), line=error.line, reason=error.what)
     tiers = (*ISOLATING, "local") if settings.allow_local else ISOLATING
     with Judge(children=settings.worker_slots, tiers=tiers) as judge:
         store = Store(settings.url)

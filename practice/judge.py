@@ -38,7 +38,7 @@ except ImportError:
 from judge import local
 from judge.core.verdict import Mismatch
 from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
-from judge.packages import Package, PackageError, load_package, load_packages, show_value
+from judge.packages import Package, PackageError, find_package, load_package, show_value, survey
 
 WORKSPACE = ROOT / "practice" / "workspace"
 ACCEPTED, NOT_ACCEPTED, USAGE, SYSTEM = 0, 1, 2, 3
@@ -104,12 +104,12 @@ def find(which: str) -> Package:
     try:
         if not which.isdigit():
             return load_package(Path(which))
-        packages = load_packages()
+        package = find_package(int(which))
     except PackageError as error:
         raise click.UsageError(str(error)) from None
-    if int(which) not in packages:
+    if package is None:
         raise click.UsageError(f"there is no problem {which}; `python practice/judge.py list` shows all")
-    return packages[int(which)]
+    return package
 
 
 def shown(path: Path) -> str:
@@ -333,7 +333,10 @@ def print_case(console: Console, package: Package, verdict: dict[str, Any], name
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 def list_(lang: str, as_json: bool) -> None:
     """All problems; • marks those with a file in the workspace."""
-    packages = load_packages().values()
+    found = survey()
+    for error in found.refused:
+        click.echo(f"refused: {error}", err=True)
+    packages = found.packages.values()
     if as_json:
         rows = [
             {"id": p.id, "chapter": p.chapter, "title": {"zh": p.title.zh, "en": p.title.en}}

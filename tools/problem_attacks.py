@@ -17,7 +17,9 @@ def attacks(package: Package) -> Iterator[tuple[str, str]]:
     yield "first_input", _entry(package, "return args[-1]")
     yield "gc", _SEARCH_GC.format(name=package.entry)
     yield "modules", _SEARCH_MODULES.format(name=package.entry)
-    symbols = [*([package.target] if package.target else []), *package.info.withhold]
+    if package.kind == "file":
+        yield "file", _FILE.format(target=package.target, name=package.entry)
+    symbols = [*([package.target] if package.kind == "graft" else []), *package.info.withhold]
     for number, symbol in enumerate(symbols):
         module, _, path = symbol.partition(":")
         dotted = module.removesuffix(".py").replace("/", ".")
@@ -42,6 +44,20 @@ twin = getattr(found, "{name}", found)
 
 def {name}(*args):
     return twin(*args)
+"""
+
+# The file that the submission stands in for, from where the tree is.
+_FILE = """
+import os
+import sys
+
+for folder in sys.path:
+    path = os.path.join(folder, "{target}")
+    if os.path.exists(path):
+        with open(path) as file:
+            exec(file.read())
+
+{name} = globals().get("{name}", object)
 """
 
 # Its text, from the file it was imported from.

@@ -15,6 +15,7 @@ from typing import Any
 from judge.core.status import Status
 from judge.core.values import to_display
 from judge.core.verdict import Verdict
+from judge.dialogue import converse
 from judge.exam import Exam
 from judge.judge import Judge
 from judge.packages import LANGS, ROOT, Package
@@ -129,7 +130,9 @@ def run_reference(package: Package, exam: Exam) -> list[bytes]:
             child.exchange(load_frame(package, package.solution), 5000)
             replies = []
             for case, frame in zip(exam.cases, exam.frames, strict=True):
-                answer = child.exchange(frame)
+                answer = (
+                    converse(child, frame, exam.dialogue(frame).step) if exam.stubs else child.exchange(frame)
+                )
                 if isinstance(answer, Ending):
                     raise RuntimeError(f"the reference fails on case {case.name}: {answer.message}")
                 replies.append(answer.data)

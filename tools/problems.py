@@ -13,7 +13,7 @@ import click
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "fakes"))
 
-from judge.packages import PROBLEMS, Package, PackageError, load_package, load_packages
+from judge.packages import PROBLEMS, Package, PackageError, find_package, load_package, load_packages
 
 SEEDS = 20
 
@@ -26,14 +26,19 @@ def main() -> None:
 def find(which: str) -> Package:
     """The package with this id, or in this folder. Raises click.UsageError."""
     try:
-        if which.isdigit():
-            packages = load_packages()
-            if int(which) not in packages:
-                raise click.UsageError(
-                    f"there is no problem {which}; `python tools/problems.py list` shows all"
-                )
-            return packages[int(which)]
-        return load_package(Path(which))
+        package = find_package(int(which)) if which.isdigit() else load_package(Path(which))
+    except PackageError as error:
+        raise click.UsageError(str(error)) from None
+    if package is None:
+        raise click.UsageError(f"there is no problem {which}; `python tools/problems.py list` shows all")
+    return package
+
+
+def draft(which: str) -> Package:
+    """As `find`, for a package whose public.json may be missing: its folder's name begins with the id."""
+    folders = sorted(PROBLEMS.glob(f"{which}_*")) if which.isdigit() else [Path(which)]
+    try:
+        return load_package(folders[0], draft=True) if folders else find(which)
     except PackageError as error:
         raise click.UsageError(str(error)) from None
 
@@ -82,8 +87,11 @@ def freeze(which: tuple[str, ...]) -> None:
     """Write public.json from cases.py and the reference."""
     from tools import problem_checks
 
-    for package in [find(w) for w in which] or list(load_packages().values()):
-        text = problem_checks.freeze(package)
+    for package in [draft(w) for w in which] or list(load_packages().values()):
+        try:
+            text = problem_checks.freeze(package)
+        except PackageError as error:
+            raise click.ClickException(str(error)) from None
         (package.folder / "public.json").write_text(text, encoding="utf-8")
         click.echo(f"{package.folder.name}/public.json: {len(json.loads(text))} cases")
 

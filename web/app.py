@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+import structlog
 from flask import Flask
 from flask_wtf import CSRFProtect
 
 from judge import logs
-from judge.packages import load_packages
+from judge.packages import survey
 from judge.store import Queue, Store
 from tools.steps import load_chapters
 from web import assets, course, display, errors, i18n, local, problems, script_texts, security, submissions
 from web.services import Services
 from web.settings import Settings
 
+log = structlog.get_logger("web")
+
 
 def create_app(settings: Settings | None = None) -> Flask:
     """The site over an existing database (`Store.migrate` has been called). `settings` default to the
     environment's.
 
-    Raises PackageError for a broken problem package and FrontendMissing if nothing has been built.
+    A broken problem package is logged and left out. Raises FrontendMissing if nothing has been built.
     """
     settings = settings or Settings()
     app = Flask(__name__, static_folder=None)
@@ -38,11 +41,14 @@ def create_app(settings: Settings | None = None) -> Flask:
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     store = Store(settings.url)
+    found = survey()
+    for error in found.refused:
+        log.error("package_refused", file=str(error.file), line=error.line, reason=error.what)
     app.extensions["course"] = Services(
         settings=settings,
         store=store,
         queue=Queue(store),
-        packages=load_packages(),
+        packages=found.packages,
         chapters=load_chapters(),
     )
     security.init_app(app)

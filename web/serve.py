@@ -26,7 +26,7 @@ from types import FrameType
 from pydantic import ValidationError
 
 from judge.archive import Archive
-from judge.packages import PackageError, load_packages
+from judge.packages import PackageError, survey
 from judge.store import Store
 from web.assets import FrontendMissing, load_manifest
 from web.settings import Settings
@@ -170,7 +170,7 @@ def _free_port(host: str, port: int) -> int:
 def _serve(settings: Settings, only: str | None) -> int:
     load_manifest()
     archive = Archive(settings.packages)
-    for package in load_packages().values():  # what is submitted from now on can be judged by this version
+    for package in survey().packages.values():  # what is submitted from now on can be judged by this version
         archive.keep(package)
     settings.session_key()
     store = Store(settings.url)

@@ -97,6 +97,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "zh": "打印的内容超过了 {limit_kb} KB 的上限。",
         "en": "It printed more than the limit of {limit_kb} KB.",
     },
+    "too_many_calls": {
+        "zh": "一个用例里的调用超过了 {limit} 次，或占用了太多时间。",
+        "en": "More than {limit} calls in one case, or calls that take too long.",
+    },
     "reply_too_large": {
         "zh": "返回值有 {size} 字节，上限是 {limit} 字节。",
         "en": "The returned value has {size} bytes; the limit is {limit} bytes.",

@@ -4,14 +4,21 @@ Nothing here is trusted by anyone: the submission shares this process and may ch
 the values that come back, and checks those. Requests come by one pipe, replies go by another, as frames; standard
 output is a third.
 
-    load  {source, entry, arity, signature, kind, target}   ->  loaded | compile_error | load_failed
-    case  {inputs}                                          ->  outputs VALUE | failed {type, code, line, text, ...}
+    load  {source, entry, arity, signature, kind, target, calls}  ->  loaded | compile_error | load_failed
+    case  {inputs}                                                ->  outputs VALUE | failed {type, code, line, text, ...}
+
+Where a problem is about calls, a case is a conversation. What the submission calls lives outside, so that nobody in here
+can make up what was called; until the case's outputs come, the child may also say
+
+    call  {name, args, kwargs}                                    <-  returned VALUE | raised {type, code, text}
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
+import importlib.abc
 import inspect
 import linecache
 import os
@@ -19,6 +26,7 @@ import struct
 import sys
 import types
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 from judge.core import frames
@@ -28,23 +36,63 @@ FILENAME = "submission.py"
 TEXT_LIMIT = 500
 # Modules whose exceptions carry a `code` that may be compared between programs: the fakes' and the engine's.
 KERNEL_ERROR = "KernelError"
+TREE = "minisgl"
 
 
 def serve(requests: int, replies: int, driver: types.ModuleType | None) -> None:
     """Answer requests until the pipe closes. A second `load` begins anew, with another program."""
     module: types.ModuleType | None = None
     entry: Callable[..., Any] | None = None
+    caller: Caller | None = None
+    scene = set(sys.modules)
     while (request := _read(requests)) is not None:
         if request.kind == "load":
+            if request.body["kind"] == "file":
+                _forget(set(sys.modules) - scene)
             reply, module, entry = load(request.body)
+            caller = Caller(requests, replies) if request.body.get("calls") else None
         elif entry is None:
             return
         else:
-            reply = answer(module, entry, driver, request.body["inputs"])
+            reply = answer(module, entry, driver, request.body["inputs"], caller)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the submission may have closed or replaced it
                 stream.flush()
         _write(replies, reply)
+
+
+def _forget(names: set[str]) -> None:
+    """Drop modules of the tree that an earlier program was imported by."""
+    for name in names:
+        if name.partition(".")[0] == TREE:
+            del sys.modules[name]
+
+
+class Caller:
+    """What a driver gets as its third argument when its problem is about calls: `call(name, *args, **kwargs)` has the
+    judge's side do it, and returns or raises what came of it."""
+
+    def __init__(self, requests: int, replies: int) -> None:
+        self._requests, self._replies = requests, replies
+
+    def __call__(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        body = {"name": name, "args": list(args), "kwargs": kwargs}
+        _write(self._replies, frames.encode("call", body))
+        reply = _read(self._requests)
+        if reply is None:
+            raise SystemExit("the judge is gone")
+        if reply.kind == "returned":
+            return reply.body
+        raise remote_error(reply.body)
+
+
+def remote_error(body: dict[str, Any]) -> Exception:
+    """An exception from the other side, as one of the same built-in class; with a `code` if a kernel raised it."""
+    base = getattr(builtins, body["type"], RuntimeError)
+    if not body["code"]:
+        return base(body["text"])
+    error: Exception = type(KERNEL_ERROR, (base,), {"code": body["code"]})(body["text"])
+    return error
 
 
 def _read(fd: int) -> frames.Frame | None:
@@ -90,11 +138,14 @@ def load(request: dict[str, Any]) -> tuple[bytes, types.ModuleType | None, Calla
         detail = {"line": 0, "column": 0, "text": "", "reason": f"{type(error).__name__}: {error}"[:200]}
         return frames.encode("compile_error", {"code": "syntax_error", "params": detail}), None, None
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(True), FILENAME)
-    module = types.ModuleType("submission")
-    module.__file__ = FILENAME
-    sys.modules["submission"] = module
     try:
-        exec(code, module.__dict__)
+        if request["kind"] == "file":
+            module = stand_in(request["target"], code)
+        else:
+            module = types.ModuleType("submission")
+            module.__file__ = FILENAME
+            sys.modules["submission"] = module
+            exec(code, module.__dict__)
         entry = module.__dict__.get(request["entry"])
         problem = _entry_problem(entry, request)
     except BaseException as error:  # noqa: BLE001  whatever it raises, SystemExit too, is its own result
@@ -105,6 +156,31 @@ def load(request: dict[str, Any]) -> tuple[bytes, types.ModuleType | None, Calla
     if request["kind"] == "graft":
         graft(request["target"], entry)
     return frames.encode("loaded", None), module, entry
+
+
+class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a submission where Python looks for the file of the tree that it stands in for, whoever imports it first."""
+
+    def __init__(self, name: str, code: types.CodeType) -> None:
+        self.name = name
+        self.code = code
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        if name != self.name:
+            return None
+        spec = ModuleSpec(name, self, origin=FILENAME)
+        spec.has_location = True
+        return spec
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        exec(self.code, module.__dict__)
+
+
+def stand_in(target: str, code: types.CodeType) -> types.ModuleType:
+    """Import the submission as the module of the file `target`."""
+    name = target.removesuffix(".py").replace("/", ".")
+    sys.meta_path[:] = [StandIn(name, code), *(f for f in sys.meta_path if type(f) is not StandIn)]
+    return importlib.import_module(name)
 
 
 def _entry_problem(entry: Any, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -142,10 +218,16 @@ def answer(
     entry: Callable[..., Any],
     driver: types.ModuleType | None,
     inputs: dict[str, Any],
+    caller: Caller | None,
 ) -> bytes:
     """Run one case. The default driver calls the entry with the inputs, by position, in their order."""
     try:
-        outputs = entry(*inputs.values()) if driver is None else driver.run(module, inputs)
+        if driver is None:
+            outputs = entry(*inputs.values())
+        elif caller is None:
+            outputs = driver.run(module, inputs)
+        else:
+            outputs = driver.run(module, inputs, caller)
         return frames.encode("outputs", outputs)
     except ValueFormError as error:
         detail = {"field": error.field[:200], "type": error.type_name[:200]}

@@ -17,7 +17,8 @@ from tools.problem_attacks import attacks
 
 SEED = bytes(range(16))
 SCHEMA = json.loads((Path(__file__).parents[2] / "judge" / "verdict.schema.json").read_text())
-PACKAGES = load_packages()
+# All of them is what `tools/problems.py verify` is for; here two of different kinds stand for the rest.
+PACKAGES = {number: package for number, package in load_packages().items() if number in (200, 201)}
 WRONG = [(p.id, name) for p in PACKAGES.values() for name in p.wrong]
 ATTACKS = [(p.id, name) for p in PACKAGES.values() for name, _ in attacks(p)]
 

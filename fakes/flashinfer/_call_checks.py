@@ -30,11 +30,14 @@ def check_dtypes(
                 "default_zh": "（没有传时的默认值）" if by_default else "",
             },
         )
-    for cache, mistake in ((k_cache, m.K_DTYPE), (v_cache, m.V_DTYPE)):
+    for cache, mistake, argument in (
+        (k_cache, m.K_DTYPE, plan.cache_names[0]),
+        (v_cache, m.V_DTYPE, plan.cache_names[1]),
+    ):
         if cache.dtype != plan.kv_dtype:
             yield Finding(
                 mistake,
-                "paged_kv_cache",
+                argument,
                 {"value": str(cache.dtype), "planned": str(plan.kv_dtype)},
             )
     if plan.kv_dtype != plan.q_dtype:
@@ -51,26 +54,28 @@ def check_shapes(
             "q",
             {"shape": list(q.shape), "heads": plan.num_qo_heads, "head_dim": plan.head_dim},
         )
-    if k_cache.shape != v_cache.shape:
+    of_k, of_v = plan.cache_names
+    if k_cache.shape[:-1] != v_cache.shape[:-1]:
         yield Finding(
             m.CACHE_SHAPE,
-            "paged_kv_cache",
+            of_v,
             {
                 "dimension": "shape of V",
                 "dimension_zh": " V 形状",
                 "got": list(v_cache.shape),
-                "planned": list(k_cache.shape),
+                "planned": [*k_cache.shape[:-1], plan.head_dim_vo],
             },
         )
     sizes = (
-        ("KV heads", " KV 头数", kv_heads_of(k_cache, layout), plan.num_kv_heads),
-        ("head_dim", " head_dim ", k_cache.shape[3], plan.head_dim),
+        (of_k, "KV heads", " KV 头数", kv_heads_of(k_cache, layout), plan.num_kv_heads),
+        (of_k, "head_dim", " head_dim ", k_cache.shape[3], plan.head_dim),
+        (of_v, "head_dim of V", " V 的 head_dim ", v_cache.shape[3], plan.head_dim_vo),
     )
-    for dimension, dimension_zh, got, planned in sizes:
+    for argument, dimension, dimension_zh, got, planned in sizes:
         if got != planned:
             yield Finding(
                 m.CACHE_SHAPE,
-                "paged_kv_cache",
+                argument,
                 {"dimension": dimension, "dimension_zh": dimension_zh, "got": got, "planned": planned},
             )
 
@@ -81,12 +86,12 @@ def check_strides(
     """Whether the last dimensions are contiguous, and K and V laid out alike where a kernel needs that."""
     for argument, name, tensor in (
         ("q", "q", q),
-        ("paged_kv_cache", "K", k_cache),
-        ("paged_kv_cache", "V", v_cache),
+        (plan.cache_names[0], "K", k_cache),
+        (plan.cache_names[1], "V", v_cache),
     ):
         if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
             yield Finding(m.LAST_DIM_STRIDE, argument, {"tensor": name, "stride": tensor.stride(-1)})
-    if plan.path not in ("dec", "fa3"):
+    if plan.path not in ("dec", "fa3") or plan.head_dim != plan.head_dim_vo:
         return
     # Strides of dimensions with one entry say nothing and differ between equal views.
     sizes = k_cache.shape
@@ -94,6 +99,6 @@ def check_strides(
     if differing:
         yield Finding(
             m.KV_STRIDES,
-            "paged_kv_cache",
+            plan.cache_names[0],
             {"k": list(k_cache.stride()), "v": list(v_cache.stride()), "dim": differing[0]},
         )

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 import torch
 from fake_kernels import mistakes_calls as m
-from fake_kernels.checks_paged import PagedMetadata, check_pages
+from fake_kernels.checks_paged import check_pages
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import Outcome, Path
 from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots
 from fake_kernels.reference import Request
+from fake_kernels.variants import CustomMask
 
 _OWNER = "_fake_kernels_plan"
 """Attribute of a workspace tensor: the Plan whose schedule it holds."""
@@ -28,7 +29,8 @@ class Plan:
     """One plan of one wrapper.
 
     Invariants
-    - `arrays` are what the device reads: copies, or under CUDA graphs the caller's own buffers.
+    - `arrays` are what the device reads: copies, or under CUDA graphs the caller's own buffers; with a
+      custom mask also "mask" (uint8 bytes) and "mask_indptr".
     - `sources` pairs each of the caller's tensors with its contents at plan time; empty when the copy
       was a blocking one, because then later changes are none of the plan's business.
     - `fault` is what a launch acts out in faithful mode; always None in strict mode.
@@ -40,9 +42,11 @@ class Plan:
     num_qo_heads: int
     num_kv_heads: int
     head_dim: int
+    head_dim_vo: int
     page_size: int
     q_dtype: torch.dtype
     kv_dtype: torch.dtype
+    cache_names: tuple[str, str]
     names: dict[str, str]
     arrays: dict[str, torch.Tensor]
     sources: dict[str, tuple[torch.Tensor, torch.Tensor]]
@@ -52,6 +56,7 @@ class Plan:
     non_blocking: bool
     fault: Outcome | None
     has_run: bool = False
+    checks_pages: bool = True
     _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
         default=None, repr=False
     )
@@ -74,6 +79,13 @@ class Plan:
                     yield Finding(m.STALE_PLAN, f"{self.names['indptr']}_buffer", params)
                     return
 
+    @property
+    def masks(self) -> tuple[CustomMask, ...]:
+        """The custom mask as a part of the variant, if there is one."""
+        if "mask" not in self.arrays:
+            return ()
+        return (CustomMask(self.arrays["mask"], self.arrays["mask_indptr"].tolist()),)
+
     def take_changes(self) -> None:
         """Let the device see what the caller's tensors hold now: the copy that came too late."""
         for key, argument in self.names.items():
@@ -85,6 +97,8 @@ class Plan:
 
     def page_findings(self, num_pages: int) -> Iterator[Finding]:
         """Page numbers that a pool of `num_pages` doesn't have."""
+        if not self.checks_pages:
+            return
         used = int(self.arrays["indptr"][-1])
         yield from check_pages(self.arrays["indices"], used, num_pages, self.names["indices"])
 
@@ -124,30 +138,33 @@ def owner(buffer: torch.Tensor) -> Plan | None:
 
 
 def device_arrays(
-    meta: PagedMetadata, buffers: dict[str, torch.Tensor] | None, fault: Outcome | None
+    given: dict[str, torch.Tensor],
+    batch: int,
+    buffers: dict[str, torch.Tensor] | None,
+    fault: Outcome | None,
 ) -> dict[str, torch.Tensor]:
-    """The int32 arrays that kernels of this plan read.
+    """The int32 arrays that kernels of this plan read, from the caller's by key: indptr, indices, last, qo.
 
     buffers: under CUDA graphs the caller's buffers by key; they receive the copy and are read from then on.
     """
-    given = {"indptr": meta.kv_indptr, "indices": meta.indices, "last": meta.last_page_len}
-    if meta.qo_indptr is not None:
-        given["qo"] = meta.qo_indptr
     if buffers is not None:
         for key, tensor in given.items():
-            target = buffers[key][: len(tensor)] if key == "indices" else buffers[key]
-            target.copy_(tensor)
-        return dict(buffers)
+            if key in buffers:
+                target = buffers[key][: len(tensor)] if key == "indices" else buffers[key]
+                target.copy_(tensor)
+        return {key: buffers.get(key, tensor) for key, tensor in given.items()}
     if fault is None:
         return {key: tensor.to(torch.int32).clone() for key, tensor in given.items()}
-    sizes = {"indptr": meta.batch + 1, "last": meta.batch, "qo": meta.batch + 1, "indices": len(meta.indices)}
+    sizes = {"indptr": batch + 1, "last": batch, "qo": batch + 1, "indices": len(given["indices"])}
     return {key: as_read(tensor, sizes[key]) for key, tensor in given.items()}
 
 
-def planner_lengths(meta: PagedMetadata, arrays: dict[str, torch.Tensor]) -> list[int]:
+def planner_lengths(
+    arrays: dict[str, torch.Tensor], page_size: int, batch: int, seq_lens: torch.Tensor | None
+) -> list[int]:
     """KV lengths as plan computes them on the host: seq_lens if given, else from indptr and last_page_len."""
-    if meta.seq_lens is not None:
-        lengths = meta.seq_lens.flatten().tolist()
-        return (lengths + [0] * meta.batch)[: meta.batch]
-    lengths = host_lengths(arrays["indptr"].tolist(), arrays["last"].tolist(), meta.page_size)
+    if seq_lens is not None:
+        lengths = seq_lens.flatten().tolist()
+        return (lengths + [0] * batch)[:batch]
+    lengths = host_lengths(arrays["indptr"].tolist(), arrays["last"].tolist(), page_size)
     return [max(0, n) for n in lengths]

@@ -1,5 +1,5 @@
-"""What the decode and the prefill wrapper have in common: buffers, the books of plan and run, and the
-checks of q and cache before the reference computes.
+"""What all attention wrappers have in common: buffers, the books of plan and run, the checks of q and cache
+before the reference computes, and what becomes of its results.
 
 Invariants
 - `_plan` is None until the first plan succeeds and is replaced, never changed into another batch's.
@@ -11,30 +11,34 @@ Invariants
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from fake_kernels import mistakes_calls as m
+from fake_kernels import mistakes_masks as mm
 from fake_kernels import mistakes_paged as mp
-from fake_kernels.checks_paged import PagedMetadata, check_heads, check_metadata, check_vectors
+from fake_kernels.checks_masks import MaskOf
+from fake_kernels.checks_paged import check_heads
 from fake_kernels.errors import not_modelled
-from fake_kernels.findings import Finding, act, require_context, settle
-from fake_kernels.outcomes import Path, raises
-from fake_kernels.reference import Layout, Variant, attend
+from fake_kernels.findings import Finding, act, settle
+from fake_kernels.outcomes import Path
+from fake_kernels.reference import Layout, attend
+from fake_kernels.variants import Variant
 
-from flashinfer._cache import kv_heads_of, page_size_of, unpack_cache
+from flashinfer._cache import kv_heads_of, page_size_of
 from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
+from flashinfer._jit import JitVariant
+from flashinfer._options import check_positions, only_default, position_parts, refuse_option
 from flashinfer._plan import Plan, device_arrays, own_workspace, owner, planner_lengths
+from flashinfer._schedule import Scheduled, batch_of
 
 LN2 = math.log(2.0)
-DTYPES = (torch.float16, torch.bfloat16, torch.float32)
-"""float32 is ours: the real kernels have no such instance, but engines are judged in it on a CPU."""
 
 _INT_WORKSPACE_BYTES = 8 * 1024 * 1024
 
 
-class PagedWrapper:
+class AttentionWrapper(Scheduled):
     """Base of the wrappers; see the module. Not part of the real package's interface."""
 
     _default_path: Path = "dec"
@@ -45,9 +49,8 @@ class PagedWrapper:
 
     def _start(self, float_workspace_buffer: torch.Tensor, kv_layout: str, backend: str, graph: bool) -> None:
         if kv_layout not in ("NHD", "HND"):
-            self._refuse_option(
-                "kv_layout", kv_layout, "NHD, HND", KeyError, f"Invalid kv_layout {kv_layout}"
-            )
+            message = f"Invalid kv_layout {kv_layout}"
+            refuse_option("kv_layout", kv_layout, "NHD, HND", KeyError, message, self._default_path)
         if backend not in ("auto", "fa2", "fa3"):
             raise not_modelled("backend", backend)
         self._check_alignment(float_workspace_buffer, "float_workspace_buffer")
@@ -61,6 +64,7 @@ class PagedWrapper:
         self._fixed_batch_size = 0
         self._graph_buffers: dict[str, torch.Tensor] | None = None
         self._plan: Plan | None = None
+        self._jit: JitVariant | None = None
         self.plan_count = 0
         self.run_count = 0
         self.last_plan = None
@@ -84,53 +88,112 @@ class PagedWrapper:
 
     def _make_plan(
         self,
-        meta: PagedMetadata,
+        given: dict[str, tuple[str, torch.Tensor]],
+        found: Iterable[Finding],
         path: Path,
         *,
+        batch: int,
         num_qo_heads: int,
         num_kv_heads: int,
         head_dim: int,
+        head_dim_vo: int,
+        page_size: int,
         q_dtype: torch.dtype,
         kv_dtype: torch.dtype,
         non_blocking: bool,
+        seq_lens: torch.Tensor | None = None,
+        mask: MaskOf | None = None,
+        cache_names: tuple[str, str] = ("paged_kv_cache", "paged_kv_cache"),
+        checks_pages: bool = True,
     ) -> Plan:
-        """Check a batch and keep it; the caller sets the attributes of its own and counts the plan."""
+        """Check a batch and keep it; the caller sets the attributes of its own and counts the plan.
+
+        given: the arrays by key (indptr, indices, last, qo), each with the caller's name for it, or "" if it
+        is none of the caller's. found: what is wrong with them.
+        """
         self._check_alignment(self._float_workspace_buffer, "float_workspace_buffer")
         self._check_alignment(self._int_workspace_buffer, "int_workspace_buffer")
 
         def findings() -> Iterator[Finding]:
             yield from self._second_plan()
-            yield from check_metadata(meta, path)
+            yield from found
             yield from check_heads(num_qo_heads, num_kv_heads, path)
+            if mask is not None and mask.is_given:
+                yield from mask.findings(path)
 
         fault = settle(findings(), path, during="plan")
-        names = {"indptr": meta.indptr_name, "indices": meta.indices_name, "last": meta.last_name}
-        given = {meta.indptr_name: meta.kv_indptr, meta.indices_name: meta.indices}
-        given[meta.last_name] = meta.last_page_len
-        if meta.qo_indptr is not None:
-            names["qo"] = meta.qo_name
-            given[meta.qo_name] = meta.qo_indptr
-        arrays = device_arrays(meta, self._graph_buffers, fault)
+        arrays = device_arrays({k: t for k, (_, t) in given.items()}, batch, self._graph_buffers, fault)
+        sources = {name: tensor for name, tensor in given.values() if name}
+        if mask is not None and mask.is_given:
+            arrays |= self._mask_arrays(mask)
+            if mask.packed is not None:
+                sources[mask.argument] = mask.packed
         return Plan(
             path=path,
-            batch=meta.batch,
+            batch=batch,
             num_qo_heads=num_qo_heads,
             num_kv_heads=num_kv_heads,
             head_dim=head_dim,
-            page_size=meta.page_size,
+            head_dim_vo=head_dim_vo,
+            page_size=page_size,
             q_dtype=q_dtype,
             kv_dtype=kv_dtype,
-            names=names,
+            cache_names=cache_names,
+            names={key: name for key, (name, _) in given.items() if name},
             arrays=arrays,
-            sources={name: (t, t.clone()) for name, t in given.items()} if non_blocking else {},
+            sources={name: (t, t.clone()) for name, t in sources.items()} if non_blocking else {},
             planned_indptr=arrays["indptr"].tolist(),
-            planned_lengths=planner_lengths(meta, arrays),
+            planned_lengths=planner_lengths(arrays, page_size, batch, seq_lens),
             graph=self._use_cuda_graph,
             non_blocking=non_blocking,
             fault=fault,
+            checks_pages=checks_pages,
         )
 
+    def _mask_arrays(self, mask: MaskOf) -> dict[str, torch.Tensor]:
+        """The bytes and starts of a mask where the kernel reads them; under CUDA graphs in the buffers."""
+        bits, starts = mask.read()
+        if self._graph_buffers is None:
+            return {"mask": bits, "mask_indptr": starts}
+        for key, name in (("mask", "custom_mask_buf"), ("mask_indptr", "mask_indptr_buf")):
+            if key not in self._graph_buffers:
+                message = (
+                    f"{name} must be initialized with a torch.Tensor in cuda graph mode if we use custom mask "
+                    "in attention computation."
+                )
+                settle([Finding(mm.MASK_BUFFERS, name, {"message": message})], self._path(), during="plan")
+        self._graph_buffers["mask"][: len(bits)].copy_(bits)
+        self._graph_buffers["mask_indptr"].copy_(starts)
+        return {key: self._graph_buffers[key] for key in ("mask", "mask_indptr")}
+
+    def _keep_scoring(
+        self,
+        *,
+        causal: bool,
+        window_left: int,
+        logits_soft_cap: float | None,
+        sm_scale: float | None,
+        pos_encoding_mode: str,
+        rope_scale: float | None,
+        rope_theta: float | None,
+    ) -> None:
+        """What a plan, or the deprecated forward, says about scores; under the library's own names."""
+        self._causal = causal
+        self._window_left = window_left
+        self._logits_soft_cap = logits_soft_cap
+        self._sm_scale = sm_scale
+        self._pos_encoding_mode = pos_encoding_mode
+        self._rope_scale = rope_scale
+        self._rope_theta = rope_theta
+
     def _keep(self, plan: Plan, arguments: dict[str, Any]) -> None:
+        batch = batch_of(
+            plan, arguments, getattr(self, "_max_total_num_rows", None), "JIT variant" * bool(self._jit)
+        )
+        buffers = {"float_workspace_buffer": self._float_workspace_buffer}
+        self._schedule(
+            batch, plan.path, plan.path, {**buffers, "_int_workspace_buffer": self._int_workspace_buffer}
+        )
         self._plan = plan
         own_workspace(self._int_workspace_buffer, plan)
         own_workspace(self._pin_memory_int_workspace_buffer, plan)
@@ -147,55 +210,101 @@ class PagedWrapper:
             return
         yield Finding(m.SECOND_PLAN, "_pin_memory_int_workspace_buffer")
 
-    def _check_vectors(self, meta: PagedMetadata) -> None:
-        settle(check_vectors(meta), self._path(), during="plan")
-
     # -- run ----------------------------------------------------------------------------------------
 
     def _launch(
         self,
         q: torch.Tensor,
-        paged_kv_cache: object,
-        variant_of: Any,
+        k_cache: torch.Tensor,
+        v_cache: torch.Tensor,
         *,
-        window_left: int | None,
-        with_lse: bool,
+        args: tuple[Any, ...] = (),
+        window_left: int | None = None,
+        with_lse: bool = False,
+        layout: Layout | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Check one run and compute it: out [rows, heads, head_dim], natural LSE [rows, heads] or None."""
-        require_context()
+        """Check one run and compute it: out [rows, heads, head_dim of V], natural LSE [rows, heads] or None.
+
+        k_cache, v_cache: 4-D, in `layout` (the wrapper's own by default). args: for a JIT variant.
+        """
+        layout = self._kv_layout if layout is None else layout
         path = self._path()
-        k_cache, v_cache = unpack_cache(paged_kv_cache, self._kv_layout, path)
         plan = self._planned(path)
         plan.has_run = True
-        found = settle(self._call_findings(plan, q, k_cache, v_cache, window_left), path, during="run")
+        found = settle(
+            self._call_findings(plan, q, k_cache, v_cache, layout, window_left), path, during="run"
+        )
         fault = plan.fault or found
         act(fault)
         if found is not None and any(True for _ in plan.changes()):
             plan.take_changes()
         if fault is not None and fault.kind == "nan":
             return torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan) if with_lse else None
-        requests = plan.requests(page_size_of(k_cache, self._kv_layout), k_cache.shape[0])
-        requests = [r for r in requests if r.stop <= q.shape[0]]
-        if q.shape[1] % kv_heads_of(k_cache, self._kv_layout):
-            return self._with_broken_groups(q, k_cache, v_cache, requests, variant_of(q), with_lse)
-        return attend(q, k_cache, v_cache, requests, variant_of(q), layout=self._kv_layout, with_lse=with_lse)
+        variant = self._variant(plan, q, args)
+        requests = plan.requests(page_size_of(k_cache, layout), k_cache.shape[0])
+        if q.shape[1] % kv_heads_of(k_cache, layout):
+            k_cache, v_cache = self._with_broken_groups(q.shape[1], k_cache, v_cache, layout)
+        return attend(q, k_cache, v_cache, requests, variant, layout=layout, with_lse=with_lse)
+
+    def _variant(self, plan: Plan, q: torch.Tensor, args: tuple[Any, ...]) -> Variant:
+        """What the plan and the forward() before this run say about scores. A custom mask takes the place
+        of the causal one."""
+        scale = q.shape[-1] ** -0.5 if self._sm_scale is None else self._sm_scale
+        cap = self._logits_soft_cap or 0.0
+        causal = self._causal and not plan.masks
+        if self._jit is None:
+            only_default(args=(args, ()))
+            positions = position_parts(
+                self._pos_encoding_mode, self._rope_scale, self._rope_theta, plan.num_qo_heads
+            )
+            more = (*positions, *plan.masks)
+            return Variant(scale, causal, self._window_left, soft_cap=cap, more=more)
+        known = {
+            "sm_scale": scale,
+            "logits_soft_cap": cap,
+            "window_left": self._window_left,
+            "num_qo_heads": plan.num_qo_heads,
+            "num_kv_heads": plan.num_kv_heads,
+            "maybe_custom_mask": plan.arrays.get("mask"),
+            "maybe_mask_indptr": plan.arrays.get("mask_indptr"),
+        }
+        causal = causal and not getattr(self, "_variant_owns_mask", False)
+        return Variant(scale, causal, own=self._jit.bound(args, known, plan.path))
+
+    def _results(
+        self,
+        out: torch.Tensor,
+        natural: torch.Tensor | None,
+        into: torch.Tensor | None,
+        lse: torch.Tensor | None,
+        base: str = "log2",
+        order: str = "NH",
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """What run returns: the output, put `into` the caller's tensor if there is one, and the LSE in the
+        base and order asked for. Counts the run."""
+        if into is not None:
+            self._check_out(into, tuple(out.shape), out.dtype, "out")
+        told = natural
+        if natural is not None:
+            told = natural if base == "ln" else natural / LN2
+            told = told if order == "NH" else told.t().contiguous()
+            if lse is not None:
+                self._check_out(lse, tuple(told.shape), torch.float32, "lse")
+                told = lse.copy_(told)
+        if into is not None:
+            out = into.copy_(out)
+        self.run_count += 1
+        return out if told is None else (out, told)
 
     def _with_broken_groups(
-        self,
-        q: torch.Tensor,
-        k_cache: torch.Tensor,
-        v_cache: torch.Tensor,
-        requests: Any,
-        variant: Variant,
-        with_lse: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        self, qo_heads: int, k_cache: torch.Tensor, v_cache: torch.Tensor, layout: Layout
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Heads that can't be shared out, as CUDA-core decode takes them: KV head = head // (Hq // Hkv)."""
-        heads = kv_heads_of(k_cache, self._kv_layout)
-        group = max(1, q.shape[1] // heads)
-        picked = torch.arange(q.shape[1]).div(group, rounding_mode="floor").remainder(heads)
-        dim = 2 if self._kv_layout == "NHD" else 1
-        k, v = k_cache.index_select(dim, picked), v_cache.index_select(dim, picked)
-        return attend(q, k, v, requests, variant, layout=self._kv_layout, with_lse=with_lse)
+        heads = kv_heads_of(k_cache, layout)
+        group = max(1, qo_heads // heads)
+        picked = torch.arange(qo_heads).div(group, rounding_mode="floor").remainder(heads)
+        dim = 2 if layout == "NHD" else 1
+        return k_cache.index_select(dim, picked), v_cache.index_select(dim, picked)
 
     def _planned(self, path: Path) -> Plan:
         if self._plan is None:
@@ -209,19 +318,20 @@ class PagedWrapper:
         q: torch.Tensor,
         k_cache: torch.Tensor,
         v_cache: torch.Tensor,
+        layout: Layout,
         window_left: int | None,
     ) -> Iterator[Finding]:
         yield from check_dtypes(plan, q, k_cache, v_cache)
         yield from self._row_findings(plan, q)
-        planned_window: int = getattr(self, "_window_left", -1)
-        if window_left is not None and window_left != planned_window:
-            yield Finding(m.WINDOW_DIFFERS, "window_left", {"value": window_left, "planned": planned_window})
-        yield from check_shapes(plan, q, k_cache, v_cache, self._kv_layout)
+        if window_left is not None and window_left != self._window_left:
+            params = {"value": window_left, "planned": self._window_left}
+            yield Finding(m.WINDOW_DIFFERS, "window_left", params)
+        yield from check_shapes(plan, q, k_cache, v_cache, layout)
         yield from check_strides(plan, q, k_cache, v_cache)
         if plan.fault is not None:
             # Faithful mode, and the plan is wrong already: what follows from that is no second mistake.
             return
-        page_size = page_size_of(k_cache, self._kv_layout)
+        page_size = page_size_of(k_cache, layout)
         if page_size != plan.page_size:
             yield Finding(
                 mp.PAGE_SIZE_DIFFERS, "paged_kv_cache", {"value": page_size, "planned": plan.page_size}
@@ -249,48 +359,6 @@ class PagedWrapper:
                 params = {"got": got, "expected": expected, "message": message}
                 settle([Finding(m.OUT_MISMATCH, name, params)], self._path(), during="run")
 
-    def _refuse_option(
-        self, name: str, value: object, allowed: str, raised: type[Exception], message: str
-    ) -> None:
-        outcome = raises(raised, message.replace("{", "{{").replace("}", "}}"))
-        settle(
-            [Finding(m.BAD_OPTION, name, {"value": str(value), "allowed": allowed}, outcome)],
-            self._default_path,
-            during="plan",
-        )
-
-    def _check_common_options(
-        self,
-        pos_encoding_mode: str,
-        rope_scale: float | None,
-        rope_theta: float | None,
-        o_dtype: torch.dtype,
-        q_dtype: torch.dtype,
-    ) -> None:
-        """Options that both plans take and that the fake computes only at their defaults."""
-        self._check_position_options(pos_encoding_mode, rope_scale, rope_theta)
-        if o_dtype != q_dtype:
-            raise not_modelled("o_data_type", str(o_dtype))
-        if q_dtype not in DTYPES:
-            raise not_modelled("q_data_type", str(q_dtype))
-
-    def _check_position_options(
-        self, pos_encoding_mode: str, rope_scale: float | None, rope_theta: float | None
-    ) -> None:
-        if pos_encoding_mode not in ("NONE", "ROPE_LLAMA", "ALIBI"):
-            self._refuse_option(
-                "pos_encoding_mode",
-                pos_encoding_mode,
-                "NONE, ROPE_LLAMA, ALIBI",
-                KeyError,
-                f"Invalid pos_encoding_mode {pos_encoding_mode}",
-            )
-        only_default(
-            pos_encoding_mode=(pos_encoding_mode, "NONE"),
-            rope_scale=(rope_scale, None),
-            rope_theta=(rope_theta, None),
-        )
-
     def _override(
         self,
         pos_encoding_mode: str,
@@ -299,41 +367,35 @@ class PagedWrapper:
         sm_scale: float | None,
         rope_scale: float | None,
         rope_theta: float | None,
+        *,
+        causal: bool = False,
     ) -> None:
         """What the deprecated forward() does first: put its own options in place of the plan's."""
-        self._check_position_options(pos_encoding_mode, rope_scale, rope_theta)
-        self._window_left = window_left
-        self._logits_soft_cap = logits_soft_cap
-        self._sm_scale = sm_scale
+        check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, self._path())
+        self._keep_scoring(
+            causal=causal,
+            window_left=window_left,
+            logits_soft_cap=logits_soft_cap,
+            sm_scale=sm_scale,
+            pos_encoding_mode=pos_encoding_mode,
+            rope_scale=rope_scale,
+            rope_theta=rope_theta,
+        )
 
     def _check_alignment(self, buffer: torch.Tensor, name: str) -> None:
         if buffer.numel() and buffer.data_ptr() % 16:
             rest = buffer.data_ptr() % 16
             message = f"{name} must be 16-byte aligned, got data_ptr % 16 = {rest}"
-            self._refuse_option(
-                name, f"at an address that is {rest} modulo 16", "multiples of 16", ValueError, message
-            )
+            value = f"at an address that is {rest} modulo 16"
+            refuse_option(name, value, "multiples of 16", ValueError, message, self._default_path)
 
     def _graph_error(self, argument: str, message: str) -> None:
         finding = Finding(m.GRAPH_BUFFERS, argument, {"message": message})
         settle([finding], self._default_path, during="plan")
 
-
-def only_default(**given: Any) -> None:
-    """Refuse options that the fake doesn't compute. Each keyword is `name=(value, default)`."""
-    for name, (value, default) in given.items():
-        if value is default or (not isinstance(value, torch.Tensor) and value == default):
-            continue
-        raise not_modelled(name, value)
-
-
-def canonical_dtype(dtype: Any) -> torch.dtype:
-    """A torch dtype from itself or its name ("float16"); TypeError for anything else."""
-    if isinstance(dtype, str):
-        found = getattr(torch, dtype, None)
-        if isinstance(found, torch.dtype):
-            return found
-        raise AttributeError(f"module 'torch' has no attribute {dtype!r}")
-    if isinstance(dtype, torch.dtype):
-        return dtype
-    raise TypeError(f"dtype must be a string or torch.dtype, got {type(dtype)}")
+    def _graph_buffers_of(self, message: str, **named: tuple[str, Any]) -> dict[str, torch.Tensor]:
+        """The caller's buffers for CUDA graphs by key; each is given as `key=(argument, buffer)`."""
+        for argument, buffer in named.values():
+            if not isinstance(buffer, torch.Tensor):
+                self._graph_error(argument, message.format(argument))
+        return {key: buffer for key, (_, buffer) in named.items()}

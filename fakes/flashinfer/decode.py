@@ -14,12 +14,15 @@ import torch
 from fake_kernels import mistakes_calls as m
 from fake_kernels.checks_paged import PagedMetadata
 from fake_kernels.errors import not_modelled
-from fake_kernels.findings import Finding, require_context
+from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.mistakes_masks import SINKS_IGNORED
 from fake_kernels.outcomes import GARBAGE, UNMEASURED, Path, raises
-from fake_kernels.reference import Variant
 
+from flashinfer._jit import JitVariant
+from flashinfer._options import check_positions, only_default, planned_dtypes, refuse_option
+from flashinfer._paged import PagedWrapper, require_window
 from flashinfer._plan import Plan
-from flashinfer._wrapper import LN2, PagedWrapper, canonical_dtype, only_default
+from flashinfer._single import single_decode_with_kv_cache
 
 _POSITIONAL_AFTER_PAGE_SIZE = (
     "pos_encoding_mode",
@@ -62,21 +65,17 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         jit_args: list[Any] | None = None,
     ) -> None:
         require_context()
-        only_default(jit_args=(jit_args, None))
         self._start(float_workspace_buffer, kv_layout, backend, use_cuda_graph)
         self._use_tensor_cores = use_tensor_cores
+        if jit_args is not None:
+            self._jit = JitVariant(jit_args, None)
         if use_cuda_graph:
-            buffers = {
-                "indptr": ("paged_kv_indptr_buffer", paged_kv_indptr_buffer),
-                "indices": ("paged_kv_indices_buffer", paged_kv_indices_buffer),
-                "last": ("paged_kv_last_page_len_buffer", paged_kv_last_page_len_buffer),
-            }
-            kept: dict[str, torch.Tensor] = {}
-            for key, (name, buffer) in buffers.items():
-                if not isinstance(buffer, torch.Tensor):
-                    self._graph_error(name, f"{name} should be a torch.Tensor in cudagraph mode")
-                else:
-                    kept[key] = buffer
+            kept = self._graph_buffers_of(
+                "{} should be a torch.Tensor in cudagraph mode",
+                indptr=("paged_kv_indptr_buffer", paged_kv_indptr_buffer),
+                indices=("paged_kv_indices_buffer", paged_kv_indices_buffer),
+                last=("paged_kv_last_page_len_buffer", paged_kv_last_page_len_buffer),
+            )
             self._fixed_batch_size = len(kept["last"])
             if len(kept["indptr"]) != self._fixed_batch_size + 1:
                 self._graph_error(
@@ -165,17 +164,14 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         if data_type is not None:
             q_data_type = data_type if q_data_type is None else q_data_type
             kv_data_type = data_type if kv_data_type is None else kv_data_type
-        q_dtype = canonical_dtype(q_data_type)
-        kv_dtype = q_dtype if kv_data_type is None else canonical_dtype(kv_data_type)
-        o_dtype = q_dtype if o_data_type is None else canonical_dtype(o_data_type)
-        self._check_common_options(pos_encoding_mode, rope_scale, rope_theta, o_dtype, q_dtype)
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type)
+        check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, self._path())
         only_default(
             window_right=(window_right, 0),
             block_tables=(block_tables, None),
             q_len_per_req=(q_len_per_req, 1),
         )
-        if window_left < -1:
-            raise not_modelled("window_left", window_left)
+        require_window(window_left)
         if is_causal is not None and is_causal:
             raise NotImplementedError(
                 f"backend={self._backend!r}: a decode wrapper takes its mask from q_len_per_req; "
@@ -184,26 +180,33 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
             )
         if fixed_split_size is not None and not self._use_tensor_cores:
             message = "fixed_split_size is only supported by tensor core decode for now."
-            self._refuse_option("fixed_split_size", fixed_split_size, "None", ValueError, message)
+            refuse_option("fixed_split_size", fixed_split_size, "None", ValueError, message, "dec")
         meta = PagedMetadata(indptr, indices, last_page_len, page_size, seq_lens, copied=self._use_cuda_graph)
-        self._check_vectors(meta)
+        self._check_vectors(meta, self._path())
         if self._use_cuda_graph:
             self._check_graph_batch(meta)
-        plan = self._make_plan(
+        plan = self._plan_pages(
             meta,
             self._path(),
             num_qo_heads=num_qo_heads,
             num_kv_heads=num_kv_heads,
             head_dim=head_dim,
+            head_dim_vo=head_dim,
             q_dtype=q_dtype,
             kv_dtype=kv_dtype,
             non_blocking=non_blocking,
         )
         if self._use_tensor_cores and self._backend == "auto":
             self._backend = "fa2"
-        self._window_left = window_left
-        self._logits_soft_cap = logits_soft_cap
-        self._sm_scale = sm_scale
+        self._keep_scoring(
+            causal=False,
+            window_left=window_left,
+            logits_soft_cap=logits_soft_cap,
+            sm_scale=sm_scale,
+            pos_encoding_mode=pos_encoding_mode,
+            rope_scale=rope_scale,
+            rope_theta=rope_theta,
+        )
         self._keep(plan, arguments)
 
     begin_forward = plan
@@ -230,14 +233,13 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
 
         q: [B, num_qo_heads, head_dim]. paged_kv_cache: see `flashinfer._cache.unpack_cache`.
         With return_lse also the LSE in base 2, float32 [B, num_qo_heads]; a request without pages gives
-        0 and -inf. out= and lse= receive the results. enable_pdl is a hint and changes no number.
+        0 and -inf. out= and lse= receive the results. args: the tensors and scalars of a JIT variant.
+        sinks are for other backends and refused. enable_pdl is a hint and changes no number.
         """
         only_default(
-            args=(args, ()),
             q_scale=(q_scale, None),
             k_scale=(k_scale, None),
             v_scale=(v_scale, None),
-            sinks=(sinks, None),
             skip_softmax_threshold_scale_factor=(skip_softmax_threshold_scale_factor, None),
             kv_cache_sf=(kv_cache_sf, None),
         )
@@ -248,20 +250,12 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
                 stacklevel=2,
             )
             only_default(q_len_per_req=(q_len_per_req, 1))
-        if return_lse and lse is not None:
-            self._check_out(lse, tuple(q.shape[:2]), torch.float32, "lse")
-        if out is not None:
-            self._check_out(out, tuple(q.shape), q.dtype, "out")
-        result, natural = self._launch(
-            q, paged_kv_cache, self._variant, window_left=window_left, with_lse=return_lse
+        if sinks is not None:
+            settle([Finding(SINKS_IGNORED, "sinks")], self._path(), during="run")
+        result, natural = self._launch_pages(
+            q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse
         )
-        if out is not None:
-            result = out.copy_(result)
-        self.run_count += 1
-        if natural is None:
-            return result
-        base2 = natural / LN2
-        return result, base2 if lse is None else lse.copy_(base2)
+        return self._results(result, natural, out, lse)
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 
@@ -300,14 +294,6 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         """Deprecated: `forward` that also returns the LSE."""
         self._override(pos_encoding_mode, window_left, logits_soft_cap, sm_scale, rope_scale, rope_theta)
         return self.run(q, paged_kv_cache, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, return_lse=True)
-
-    def _variant(self, q: torch.Tensor) -> Variant:
-        return Variant(
-            scale=q.shape[-1] ** -0.5 if self._sm_scale is None else self._sm_scale,
-            causal=False,
-            window_left=self._window_left,
-            soft_cap=self._logits_soft_cap or 0.0,
-        )
 
     def _path(self) -> Path:
         if not self._use_tensor_cores:
@@ -381,4 +367,5 @@ class CUDAGraphBatchDecodeWithPagedKVCacheWrapper(BatchDecodeWithPagedKVCacheWra
 __all__ = [
     "BatchDecodeWithPagedKVCacheWrapper",
     "CUDAGraphBatchDecodeWithPagedKVCacheWrapper",
+    "single_decode_with_kv_cache",
 ]

@@ -1,4 +1,5 @@
-"""Batch prefill over a paged KV cache: any number of new tokens a request, plan once, run every layer.
+"""Prefill: any number of new tokens a request, over a paged KV cache (here), over K and V that lie one after
+the other (`_ragged`), or of a single request (`_single`).
 
 Interface of flashinfer 0.7.2.post1 (`flashinfer/prefill.py`), computed on the CPU.
 """
@@ -6,30 +7,35 @@ Interface of flashinfer 0.7.2.post1 (`flashinfer/prefill.py`), computed on the C
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import torch
-from fake_kernels import mistakes_calls as m
+from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_paged import PagedMetadata
-from fake_kernels.errors import not_modelled
-from fake_kernels.findings import Finding, require_context
-from fake_kernels.outcomes import Path, raises
-from fake_kernels.reference import Variant
+from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.mistakes_masks import SINKS_IGNORED
 
-from flashinfer._plan import Plan
-from flashinfer._wrapper import LN2, PagedWrapper, canonical_dtype, only_default
+from flashinfer._options import check_positions, only_default, path_of, planned_dtypes
+from flashinfer._paged import PagedWrapper, require_window
+from flashinfer._prefill import PrefillWrapper
+from flashinfer._ragged import BatchPrefillWithRaggedKVCacheWrapper
+from flashinfer._single import single_prefill_with_kv_cache, single_prefill_with_kv_cache_return_lse
+
+_FIXED_BATCH = (
+    "The batch size should be fixed during the lifecycle of the wrapper in cuda graph mode, the runtime batch "
+    "size {} mismatches the batch size {}  set during initialization."
+)
 
 
-class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
+class BatchPrefillWithPagedKVCacheWrapper(PrefillWrapper, PagedWrapper):
     """Prefill and append attention of a batch: `plan` once, `run` for every layer.
 
     float_workspace_buffer: uint8 [bytes], 16-byte aligned. kv_layout: "NHD" or "HND". backend "auto" is
-    what the library picks on an H200 ("fa3" for half types with head_dim 64, 128 or 256, else "fa2") and
-    stays as picked by the first plan. With use_cuda_graph the four buffers are required.
+    what the library picks on an H200 ("fa3" for half types with head_dim 64, 128 or 256 and neither mask nor
+    positions, else "fa2") and stays as picked by the first plan. With use_cuda_graph the first four buffers
+    are required, and those of the mask (uint8 [most bytes], int32 [B+1]) for batches with one. jit_args: see
+    `flashinfer._jit`; with variant_owns_mask the variant decides alone and causal is ignored.
     """
-
-    _default_path = "fa2"
 
     def __init__(
         self,
@@ -48,28 +54,16 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         variant_owns_mask: bool = False,
     ) -> None:
         require_context()
-        only_default(
-            custom_mask_buf=(custom_mask_buf, None),
-            mask_indptr_buf=(mask_indptr_buf, None),
-            jit_args=(jit_args, None),
-            jit_kwargs=(jit_kwargs, None),
-            variant_owns_mask=(variant_owns_mask, False),
-        )
         self._start(float_workspace_buffer, kv_layout, backend, use_cuda_graph)
-        self._max_total_num_rows: int | None = None
+        self._start_prefill(jit_args, jit_kwargs, variant_owns_mask)
         if use_cuda_graph:
-            buffers = {
-                "qo": ("qo_indptr_buf", qo_indptr_buf),
-                "indptr": ("paged_kv_indptr_buf", paged_kv_indptr_buf),
-                "indices": ("paged_kv_indices_buf", paged_kv_indices_buf),
-                "last": ("paged_kv_last_page_len_buf", paged_kv_last_page_len_buf),
-            }
-            kept: dict[str, torch.Tensor] = {}
-            for key, (name, buffer) in buffers.items():
-                if not isinstance(buffer, torch.Tensor):
-                    self._graph_error(name, f"{name} should be a torch.Tensor in CUDA graph mode")
-                else:
-                    kept[key] = buffer
+            kept = self._graph_buffers_of(
+                "{} should be a torch.Tensor in CUDA graph mode",
+                qo=("qo_indptr_buf", qo_indptr_buf),
+                indptr=("paged_kv_indptr_buf", paged_kv_indptr_buf),
+                indices=("paged_kv_indices_buf", paged_kv_indices_buf),
+                last=("paged_kv_last_page_len_buf", paged_kv_last_page_len_buf),
+            )
             self._fixed_batch_size = len(kept["qo"]) - 1
             if len(kept["indptr"]) != self._fixed_batch_size + 1:
                 self._graph_error(
@@ -80,7 +74,9 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
                     "paged_kv_last_page_len_buf",
                     "The length of paged_kv_last_page_len_buf should be batch_size.",
                 )
-            self._graph_buffers = kept
+            self._keep_graph_buffers(kept, custom_mask_buf, mask_indptr_buf)
+        else:
+            only_default(custom_mask_buf=(custom_mask_buf, None), mask_indptr_buf=(mask_indptr_buf, None))
 
     def plan(
         self,
@@ -125,18 +121,15 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         qo_indptr int32 [B+1]: running sum of new tokens, from 0. paged_kv_indptr int32 [B+1]: running sum
         of pages, from 0. paged_kv_indices int32 [>= paged_kv_indptr[-1]]: page numbers.
         paged_kv_last_page_len int32 [B]: tokens in each last page, 1..page_size (0 without pages).
-        Note that causal is False and q_data_type float16 unless given. Split options change no number.
+        custom_mask bool [sum of rows * KV length]: what each row of q sees, request after request, row after
+        row; it takes the place of causal, a window stays. packed_custom_mask: the same packed (`packbits`,
+        "little"), for one request. Note that causal is False and q_data_type float16 unless given. Split
+        options change no number.
         """
         arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
-        q_dtype = canonical_dtype(q_data_type)
-        kv_dtype = q_dtype if kv_data_type is None else canonical_dtype(kv_data_type)
-        o_dtype = q_dtype if o_data_type is None else canonical_dtype(o_data_type)
-        self._check_common_options(pos_encoding_mode, rope_scale, rope_theta, o_dtype, q_dtype)
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type)
         only_default(
-            head_dim_vo=(head_dim_vo, head_dim_qk if head_dim_vo is not None else None),
-            custom_mask=(custom_mask, None),
-            packed_custom_mask=(packed_custom_mask, None),
             use_fp16_qk_reduction=(use_fp16_qk_reduction, False),
             prefix_len_ptr=(prefix_len_ptr, None),
             token_pos_in_items_ptr=(token_pos_in_items_ptr, None),
@@ -148,9 +141,14 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
             max_sequence_kv=(max_sequence_kv, None),
             uniform_q_len=(uniform_q_len, None),
         )
-        if window_left < -1:
-            raise not_modelled("window_left", window_left)
-        backend = self._backend if self._backend != "auto" else _pick_backend(q_dtype, head_dim_qk)
+        require_window(window_left)
+        head_dim_vo = head_dim_qk if head_dim_vo is None else head_dim_vo
+        masked = custom_mask is not None or packed_custom_mask is not None
+        backend = self._backend_for(
+            q_dtype, head_dim_qk, head_dim_vo, mask=masked, positions=pos_encoding_mode
+        )
+        path = path_of(backend)
+        check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
         meta = PagedMetadata(
             paged_kv_indptr,
             paged_kv_indices,
@@ -163,15 +161,17 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
             indices_name="paged_kv_indices",
             last_name="paged_kv_last_page_len",
         )
-        self._check_vectors(meta)
+        self._check_vectors(meta, path)
         if self._use_cuda_graph:
             self._check_graph_batch(meta)
-        plan = self._make_plan(
+        plan = self._plan_pages(
             meta,
-            _path_of(backend),
+            path,
+            _mask_of(meta, custom_mask, packed_custom_mask),
             num_qo_heads=num_qo_heads,
             num_kv_heads=num_kv_heads,
             head_dim=head_dim_qk,
+            head_dim_vo=head_dim_vo,
             q_dtype=q_dtype,
             kv_dtype=kv_dtype,
             non_blocking=non_blocking,
@@ -179,10 +179,15 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         if self._use_cuda_graph and self._max_total_num_rows is None:
             self._max_total_num_rows = plan.rows
         self._backend = backend
-        self._causal = causal
-        self._window_left = window_left
-        self._logits_soft_cap = logits_soft_cap
-        self._sm_scale = sm_scale
+        self._keep_scoring(
+            causal=causal,
+            window_left=window_left,
+            logits_soft_cap=logits_soft_cap,
+            sm_scale=sm_scale,
+            pos_encoding_mode=pos_encoding_mode,
+            rope_scale=rope_scale,
+            rope_theta=rope_theta,
+        )
         self._keep(plan, arguments)
 
     begin_forward = plan
@@ -208,46 +213,29 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         use_fp16_softmax: bool | None = None,
         uses_spcompress: bool | None = None,
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """Attention of one layer: out [qo_indptr[-1], num_qo_heads, head_dim] of q's type.
+        """Attention of one layer: out [qo_indptr[-1], num_qo_heads, head_dim_vo] of q's type.
 
-        q: [qo_indptr[-1], num_qo_heads, head_dim]. paged_kv_cache: see `flashinfer._cache.unpack_cache`.
+        q: [qo_indptr[-1], num_qo_heads, head_dim_qk]. paged_kv_cache: see `flashinfer._cache.unpack_cache`.
+        args: the tensors and scalars of a JIT variant. sinks are for other backends and refused.
         With return_lse also the LSE, float32 [tokens, heads] (lse_layout "HN": [heads, tokens]), base 2
         unless lse_base is "ln". Rows that see no KV are 0 with LSE -inf. enable_pdl changes no number.
         """
         only_default(
-            args=(args, ()),
             q_scale=(q_scale, None),
             k_scale=(k_scale, None),
             v_scale=(v_scale, None),
-            sinks=(sinks, None),
             kv_cache_sf=(kv_cache_sf, None),
             skip_softmax_threshold_scale_factor=(skip_softmax_threshold_scale_factor, None),
             use_fp16_softmax=(use_fp16_softmax, None),
             uses_spcompress=(uses_spcompress, None),
         )
-        for name, value, allowed in (
-            ("lse_base", lse_base, ("log2", "ln")),
-            ("lse_layout", lse_layout, ("NH", "HN")),
-        ):
-            if value not in allowed:
-                message = f"{name} must be one of {allowed}, got {value!r}"
-                self._refuse_option(name, value, ", ".join(allowed), ValueError, message)
-        result, natural = self._launch(
-            q, paged_kv_cache, self._variant, window_left=window_left, with_lse=return_lse
+        if sinks is not None:
+            settle([Finding(SINKS_IGNORED, "sinks")], self._path(), during="run")
+        self._check_lse_form(lse_base, lse_layout)
+        result, natural = self._launch_pages(
+            q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse
         )
-        if out is not None:
-            self._check_out(out, tuple(q.shape), q.dtype, "out")
-            result = out.copy_(result)
-        if natural is None:
-            self.run_count += 1
-            return result
-        told = natural if lse_base == "ln" else natural / LN2
-        told = told if lse_layout == "NH" else told.t().contiguous()
-        if lse is not None:
-            self._check_out(lse, tuple(told.shape), torch.float32, "lse")
-            told = lse.copy_(told)
-        self.run_count += 1
-        return result, told
+        return self._results(result, natural, out, lse, lse_base, lse_layout)
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 
@@ -269,8 +257,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         """Deprecated: like `run`, but its own options replace those of the plan; causal too, and its
         default is False whatever the plan said."""
         only_default(use_fp16_qk_reduction=(use_fp16_qk_reduction, False))
-        self._override(pos_encoding_mode, window_left, logits_soft_cap, sm_scale, rope_scale, rope_theta)
-        self._causal = causal
+        scoring = (pos_encoding_mode, window_left, logits_soft_cap, sm_scale, rope_scale, rope_theta)
+        self._override(*scoring, causal=causal)
         return self.run(q, paged_kv_cache, k_scale=k_scale, v_scale=v_scale)
 
     def forward_return_lse(
@@ -290,65 +278,39 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """Deprecated: `forward` that also returns the LSE."""
         only_default(use_fp16_qk_reduction=(use_fp16_qk_reduction, False))
-        self._override(pos_encoding_mode, window_left, logits_soft_cap, sm_scale, rope_scale, rope_theta)
-        self._causal = causal
+        scoring = (pos_encoding_mode, window_left, logits_soft_cap, sm_scale, rope_scale, rope_theta)
+        self._override(*scoring, causal=causal)
         return self.run(q, paged_kv_cache, k_scale=k_scale, v_scale=v_scale, return_lse=True)
-
-    def _variant(self, q: torch.Tensor) -> Variant:
-        return Variant(
-            scale=q.shape[-1] ** -0.5 if self._sm_scale is None else self._sm_scale,
-            causal=self._causal,
-            window_left=self._window_left,
-            soft_cap=self._logits_soft_cap or 0.0,
-        )
-
-    def _path(self) -> Path:
-        return _path_of(self._backend)
-
-    def _row_findings(self, plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
-        if q.shape[0] == plan.rows:
-            return
-        outcome = raises(
-            ValueError,
-            f"q.shape[0] ({q.shape[0]}) does not match qo_indptr[-1] ({plan.rows}). For paged "
-            f"prefill, q must "
-            "have shape [total_tokens, num_heads, head_dim] where total_tokens = qo_indptr[-1].",
-            "run",
-        )
-        yield Finding(m.Q_ROWS, "q", {"value": q.shape[0], "planned": plan.rows}, outcome)
 
     def _check_graph_batch(self, meta: PagedMetadata) -> None:
         assert self._graph_buffers is not None
         assert meta.qo_indptr is not None
-        rows = int(meta.qo_indptr[-1])
-        if self._max_total_num_rows is not None and rows > self._max_total_num_rows:
-            self._graph_error(
-                "qo_indptr",
-                f"The total number of rows in qo_indptr {rows} in cuda graph mode cannot exceed the "
-                f"number of "
-                f"rows set during initialization {self._max_total_num_rows}.",
-            )
-        if meta.batch != self._fixed_batch_size:
-            self._graph_error(
-                "qo_indptr",
-                "The batch size should be fixed during the lifecycle of the wrapper in cuda graph mode, the "
-                f"runtime batch size {meta.batch} mismatches the batch size {self._fixed_batch_size}  set "
-                "during initialization.",
-            )
+        self._check_graph_rows(meta.qo_indptr, _FIXED_BATCH)
         if len(meta.indices) > len(self._graph_buffers["indices"]):
             self._graph_error(
                 "paged_kv_indices", "The length of paged_kv_indices exceeds the allocated buffer size."
             )
 
 
-def _pick_backend(q_dtype: torch.dtype, head_dim: int) -> str:
-    """What "auto" becomes on an H200 (flashinfer/utils.py, determine_attention_backend)."""
-    half = q_dtype in (torch.float16, torch.bfloat16)
-    return "fa3" if half and head_dim in (64, 128, 256) else "fa2"
+def _mask_of(
+    meta: PagedMetadata, custom_mask: torch.Tensor | None, packed_custom_mask: torch.Tensor | None
+) -> MaskOf | None:
+    """The mask of a paged batch. Lengths are plan's: (pages - 1) * page_size + last_page_len, which is
+    negative without pages (prefill.py, _compute_page_mask_indptr)."""
+    if (custom_mask is None and packed_custom_mask is None) or meta.qo_indptr is None:
+        return None
+    pages = (meta.kv_indptr[1:] - meta.kv_indptr[:-1]).tolist()
+    last = meta.last_page_len.tolist()
+    rows = (meta.qo_indptr[1:] - meta.qo_indptr[:-1]).tolist()
+    lengths = [(n - 1) * meta.page_size + end for n, end in zip(pages, last, strict=False)]
+    if not len(rows) == len(pages) == len(last):
+        return None  # the checks of the arrays have refused the batch by then
+    return MaskOf(custom_mask, packed_custom_mask, rows, lengths)
 
 
-def _path_of(backend: str) -> Path:
-    return "fa3" if backend == "fa3" else "fa2"
-
-
-__all__ = ["BatchPrefillWithPagedKVCacheWrapper"]
+__all__ = [
+    "BatchPrefillWithPagedKVCacheWrapper",
+    "BatchPrefillWithRaggedKVCacheWrapper",
+    "single_prefill_with_kv_cache",
+    "single_prefill_with_kv_cache_return_lse",
+]

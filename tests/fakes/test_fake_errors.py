@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import warnings
 from typing import Any
 
+import fake_kernels
 import flashinfer
 import pytest
 import torch
-from fake_kernels import (
-    mistakes_calls,
-    mistakes_flash,
-    mistakes_indptr,
-    mistakes_paged,
-    mistakes_rows,
-    mode,
-)
+from fake_kernels import mode
 from fake_kernels.errors import KernelError, kernel_error
 from fake_kernels.findings import Mistake
 from fake_kernels.outcomes import PATHS as EVERY_PATH
@@ -65,7 +61,8 @@ def test_an_error_is_also_of_the_real_type() -> None:
 
 
 def catalogue() -> list[Mistake]:
-    modules = (mistakes_indptr, mistakes_paged, mistakes_calls, mistakes_flash, mistakes_rows)
+    names = [info.name for info in pkgutil.iter_modules(fake_kernels.__path__)]
+    modules = [importlib.import_module(f"fake_kernels.{n}") for n in names if n.startswith("mistakes_")]
     return [value for m in modules for value in vars(m).values() if isinstance(value, Mistake)]
 
 
@@ -235,7 +232,6 @@ def test_window_at_run_must_be_the_plans() -> None:
 
 
 COMMON_PLAN_OPTIONS: dict[str, Any] = {
-    "pos_encoding_mode": "ALIBI",
     "rope_scale": 1.0,
     "rope_theta": 1e4,
     "o_data_type": "float32",
@@ -246,9 +242,6 @@ PLAN_OPTIONS = {
     "dec": COMMON_PLAN_OPTIONS | {"window_right": 1, "q_len_per_req": 2},
     "fa2": COMMON_PLAN_OPTIONS
     | {
-        "head_dim_vo": 32,
-        "custom_mask": torch.zeros(1),
-        "packed_custom_mask": torch.zeros(1),
         "use_fp16_qk_reduction": True,
         "prefix_len_ptr": torch.zeros(1),
         "token_pos_in_items_ptr": torch.zeros(1),
@@ -264,7 +257,6 @@ COMMON_RUN_OPTIONS: dict[str, Any] = {
     "q_scale": 2.0,
     "k_scale": 2.0,
     "v_scale": 2.0,
-    "sinks": torch.zeros(8),
     "kv_cache_sf": torch.zeros(1),
     "skip_softmax_threshold_scale_factor": 1.0,
 }
@@ -275,11 +267,9 @@ RUN_OPTIONS = {
 INIT_OPTIONS = {
     "dec": {"jit_args": [1], "backend": "cudnn"},
     "fa2": {
-        "jit_args": [1],
         "jit_kwargs": {"a": 1},
         "custom_mask_buf": torch.zeros(1),
         "mask_indptr_buf": torch.zeros(1),
-        "variant_owns_mask": True,
     },
 }
 

@@ -1,0 +1,117 @@
+"""Options that every attention call takes: what they may be, and which of them the fake computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fake_kernels import mistakes_calls as m
+from fake_kernels.errors import not_modelled
+from fake_kernels.findings import Finding, settle
+from fake_kernels.outcomes import Path, raises
+from fake_kernels.variants import Alibi, AttentionVariant, LlamaRope, alibi_slopes
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+"""float32 is ours: the real kernels have no such instance, but engines are judged in it on a CPU."""
+
+DEFAULT_ROPE_SCALE = 1.0
+DEFAULT_ROPE_THETA = 1e4
+
+
+def only_default(**given: Any) -> None:
+    """Refuse options that the fake doesn't compute. Each keyword is `name=(value, default)`."""
+    for name, (value, default) in given.items():
+        if value is default or (not isinstance(value, torch.Tensor) and value == default):
+            continue
+        raise not_modelled(name, value)
+
+
+def canonical_dtype(dtype: Any) -> torch.dtype:
+    """A torch dtype from itself or its name ("float16"); TypeError for anything else."""
+    if isinstance(dtype, str):
+        found = getattr(torch, dtype, None)
+        if isinstance(found, torch.dtype):
+            return found
+        raise AttributeError(f"module 'torch' has no attribute {dtype!r}")
+    if isinstance(dtype, torch.dtype):
+        return dtype
+    raise TypeError(f"dtype must be a string or torch.dtype, got {type(dtype)}")
+
+
+def planned_dtypes(q_data_type: Any, kv_data_type: Any, o_data_type: Any) -> tuple[torch.dtype, torch.dtype]:
+    """The types of q and of KV: KV's and the output's are q's unless given, and the output's must be."""
+    q_dtype = canonical_dtype(q_data_type)
+    kv_dtype = q_dtype if kv_data_type is None else canonical_dtype(kv_data_type)
+    o_dtype = q_dtype if o_data_type is None else canonical_dtype(o_data_type)
+    if o_dtype != q_dtype:
+        raise not_modelled("o_data_type", str(o_dtype))
+    if q_dtype not in DTYPES:
+        raise not_modelled("q_data_type", str(q_dtype))
+    return q_dtype, kv_dtype
+
+
+def refuse_option(
+    name: str, value: object, allowed: str, raised: type[Exception], message: str, path: Path
+) -> None:
+    """An option's value that the real library refuses with `raised` and `message`."""
+    outcome = raises(raised, message.replace("{", "{{").replace("}", "}}"))
+    params = {"value": str(value), "allowed": allowed}
+    settle([Finding(m.BAD_OPTION, name, params, outcome)], path, during="plan")
+
+
+def check_positions(
+    pos_encoding_mode: str,
+    rope_scale: float | None,
+    rope_theta: float | None,
+    soft_cap: float | None,
+    path: Path,
+) -> None:
+    """Whether positions are encoded in a way that exists and that the fake computes."""
+    if pos_encoding_mode not in ("NONE", "ROPE_LLAMA", "ALIBI"):
+        message = f"Invalid pos_encoding_mode {pos_encoding_mode}"
+        refuse_option(
+            "pos_encoding_mode", pos_encoding_mode, "NONE, ROPE_LLAMA, ALIBI", KeyError, message, path
+        )
+    if pos_encoding_mode != "ROPE_LLAMA":
+        # The real kernels ignore them without ROPE_LLAMA; who passes them expects a rotation.
+        only_default(rope_scale=(rope_scale, None), rope_theta=(rope_theta, None))
+    if path == "fa3":
+        only_default(pos_encoding_mode=(pos_encoding_mode, "NONE"))
+    if pos_encoding_mode == "ALIBI" and soft_cap:
+        raise not_modelled(
+            "logits_soft_cap",
+            soft_cap,
+            why={
+                "en": "With ALIBI the real kernel applies sm_scale twice under the cap (variants.cuh), which "
+                "nobody measured.",
+                "zh": "与 ALIBI 同时使用时，真实 kernel 会在 cap 之内乘两次 sm_scale（variants.cuh），没有测量过。",
+            },
+        )
+
+
+def position_parts(
+    pos_encoding_mode: str, rope_scale: float | None, rope_theta: float | None, heads: int
+) -> tuple[AttentionVariant, ...]:
+    """The variant that encodes positions, if any."""
+    if pos_encoding_mode == "ALIBI":
+        return (Alibi(alibi_slopes(heads)),)
+    if pos_encoding_mode == "ROPE_LLAMA":
+        scale = DEFAULT_ROPE_SCALE if rope_scale is None else rope_scale
+        return (LlamaRope(scale, DEFAULT_ROPE_THETA if rope_theta is None else rope_theta),)
+    return ()
+
+
+def pick_backend(
+    q_dtype: torch.dtype, head_dim_qk: int, head_dim_vo: int, *, mask: bool, positions: str
+) -> str:
+    """What "auto" becomes on an H200 (flashinfer/utils.py, determine_attention_backend)."""
+    half = q_dtype in (torch.float16, torch.bfloat16)
+    if not half or mask or positions != "NONE":
+        return "fa2"
+    same = head_dim_qk == head_dim_vo and head_dim_qk in (64, 128, 256)
+    return "fa3" if same or (head_dim_qk, head_dim_vo) == (192, 128) else "fa2"
+
+
+def path_of(backend: str) -> Path:
+    """The kernel path of a prefill backend."""
+    return "fa3" if backend == "fa3" else "fa2"

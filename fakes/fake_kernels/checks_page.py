@@ -75,6 +75,8 @@ def check_append(call: Append) -> Iterator[Finding]:
 
 
 def _check_tensors(call: Append) -> Iterator[Finding]:
+    if call.key.ndim and call.key.shape[0] == 0:
+        yield Finding(mr.NO_ROWS, "append_key")
     expected = [call.key.shape[0] if call.key.ndim else 0, *call.k_cache.shape[2:]]
     for name, given in (("append_key", call.key), ("append_value", call.value)):
         if list(given.shape) != expected:

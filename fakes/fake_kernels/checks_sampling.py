@@ -8,6 +8,7 @@ from numbers import Real
 import torch
 
 from fake_kernels import mistakes_sampling as m
+from fake_kernels.mistakes_rows import NO_ROWS
 from fake_kernels.findings import Finding
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
@@ -24,6 +25,8 @@ def check_matrix(name: str, rows: torch.Tensor, *, asserted: bool = False) -> It
         yield Finding(wrong, name, {"dtype": str(rows.dtype)})
     if rows.ndim != 2 or rows.shape[1] == 0:
         yield Finding(m.NOT_A_MATRIX, name, {"shape": list(rows.shape)})
+    if rows.shape[0] == 0:
+        yield Finding(NO_ROWS, name)
     # The library's own .float() packs slices of half types; float32 is read where it lies.
     if not (rows if asserted else rows.float()).is_contiguous():
         yield Finding(m.NOT_CONTIGUOUS, name, {"stride": list(rows.stride())})

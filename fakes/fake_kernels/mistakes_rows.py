@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import GARBAGE
+from fake_kernels.outcomes import GARBAGE, raises
 
 SHAPES_DIFFER = Mistake(
     "shapes_differ",
@@ -58,5 +58,19 @@ LSE_NOT_UPDATED = Mistake(
     note={
         "en": "v is merged and s stays what it was, so the next merge weighs the parts wrongly",
         "zh": "v 合并了，s 还是原来的值，下一次合并的权重就错了",
+    },
+)
+
+NO_ROWS = Mistake(
+    "no_rows",
+    what={
+        "en": "{argument} has no rows: there is nothing to launch a kernel for.",
+        "zh": "{argument} 一行也没有：没有要启动的 kernel。",
+    },
+    fix={"en": "skip the call for an empty batch.", "zh": "batch 为空时不要调用。"},
+    real={"rows": raises(RuntimeError, "invalid configuration argument", "run")},
+    note={
+        "en": "A grid of no blocks can't be launched",
+        "zh": "没有 block 的 grid 无法启动",
     },
 )

@@ -114,6 +114,8 @@ def check_positions(
     name: str, positions: torch.Tensor, rows: int, in_cache: int | None = None
 ) -> Iterator[Finding]:
     """Whether there is a position for each row, none negative, each below `in_cache` if given."""
+    if rows == 0:
+        yield Finding(mr.NO_ROWS, name)
     if positions.dtype not in (torch.int32, torch.int64):
         yield Finding(m.POSITION_TYPE, name, {"dtype": str(positions.dtype)})
     if positions.ndim != 1 or len(positions) != rows:

@@ -19,29 +19,41 @@ FAST_VOCABULARY = 65536
 
 def top_k_keeps(rows: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     """bool [B, V]: the k largest of each row and what ties with the k-th. k: integers [B], at least 1."""
-    ordered = rows.sort(dim=-1, descending=True).values
-    last = ordered.gather(1, (k.long().clamp(max=rows.shape[1]) - 1).unsqueeze(1))
-    return rows >= last
+    places = k.long().clamp(max=rows.shape[1])
+    largest, _ = _descending(rows, int(places.max()))
+    return rows >= largest.gather(1, (places - 1).unsqueeze(1))
 
 
 def exactly_top_k(rows: torch.Tensor, k: int) -> torch.Tensor:
     """bool [B, V]: the k largest of each row, earlier tokens first among equals."""
-    chosen = rows.sort(dim=-1, descending=True, stable=True).indices[:, :k]
-    return torch.zeros_like(rows, dtype=torch.bool).scatter_(1, chosen, True)
+    last = rows.topk(k, dim=-1).values[:, -1:]
+    above, level = rows > last, rows == last
+    room = k - above.sum(dim=-1, keepdim=True)
+    return above | (level & (level.cumsum(dim=-1) <= room))
 
 
 def top_p_keeps(probs: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
-    """bool [B, V]: the tokens whose more probable ones add up to less than p. probs float64 [B, V]; p [B]."""
-    ordered, order = probs.sort(dim=-1, descending=True)
-    sums = ordered.cumsum(dim=-1)
-    before = sums - ordered
+    """bool [B, V]: the tokens whose more probable ones add up to less than p, apart from those of probability 0.
+
+    probs: float64 [B, V]. p: [B].
+    """
+    width = max(1, int((probs > 0).sum(dim=-1).max()))
+    ordered, order = _descending(probs, width)
+    before = ordered.cumsum(dim=-1) - ordered
     # Equal tokens have the same more probable ones: those before the first of them.
     starts = torch.ones_like(ordered, dtype=torch.bool)
     starts[:, 1:] = ordered[:, 1:] < ordered[:, :-1]
-    place = torch.arange(probs.shape[1]).expand_as(order)
-    first = torch.where(starts, place, 0).cummax(dim=-1).values
-    kept = before.gather(1, first) < p.double().unsqueeze(1)
-    return torch.zeros_like(kept).scatter_(1, order, kept)
+    first = torch.where(starts, torch.arange(width), 0).cummax(dim=-1).values
+    kept = (before.gather(1, first) < p.double().unsqueeze(1)) & (ordered > 0)
+    return torch.zeros_like(probs, dtype=torch.bool).scatter_(1, order, kept)
+
+
+def _descending(rows: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The `width` largest of each row, largest first, and where they stand."""
+    if 8 * width > rows.shape[1]:
+        ordered, order = rows.sort(dim=-1, descending=True)
+        return ordered[:, :width], order[:, :width]
+    return rows.topk(width, dim=-1)
 
 
 def min_p_keeps(probs: torch.Tensor, min_p: torch.Tensor) -> torch.Tensor:

@@ -62,6 +62,15 @@ class Limits(Strict):
     source_kb: int = Field(64, ge=1, description="size of the submission")
 
 
+class Timing(Strict):
+    """What a GPU runner times once a submission is accepted: `driver.py` has `timed(submission, size)`, which returns a
+    function without arguments, and `baseline(size)`, which returns what that is compared with."""
+
+    what: Bilingual = Field(description="what is timed")
+    against: Bilingual = Field(description="what it is compared with")
+    sizes: dict[str, dict[str, int | str]] = Field(min_length=1, description="name -> parameters")
+
+
 class ProblemToml(Strict):
     """The fields of problem.toml."""
 
@@ -69,6 +78,7 @@ class ProblemToml(Strict):
     chapter: int = Field(ge=0)
     slug: str = Field(pattern=r"^[a-z0-9_]+$")
     title: Bilingual
+    idea: Bilingual = Field(description="the one thing that the problem teaches, in a line")
     tags: BilingualTags
     difficulty: Literal["easy", "medium", "hard"]
     kind: Literal["function", "graft", "file"]
@@ -86,6 +96,7 @@ class ProblemToml(Strict):
     exhaustive: bool = False
     picture: str | None = None
     limits: Limits = Limits()
+    timing: Timing | None = None
     tolerance: dict[str, float] = Field(default_factory=dict)
     nan_ok: list[str] = Field(default_factory=list)
     signed_zero: list[str] = Field(default_factory=list)
@@ -245,6 +256,10 @@ def load_package(folder: Path, *, draft: bool = False) -> Package:
         )
     if not package.entry:
         raise PackageError(folder / "problem.toml", "entry is missing")
+    if info.timing is not None and ("driver.py" not in files or "gpu" not in info.runs):
+        raise PackageError(
+            folder / "problem.toml", "timing needs runs = [..., 'gpu'] and a driver.py that times"
+        )
     if info.kind == "file" and "driver.py" not in files:
         raise PackageError(
             folder / "driver.py", "is missing: a file problem says there what of the file it calls"

@@ -24,6 +24,7 @@ from judge.sandbox.process import ChildLimits, Ending
 from judge.staging import load_frame, scene_of
 from tools import steps
 from tools.problem_attacks import attacks
+from tools.problem_runs import possible_runs
 
 PART_OF_LIMITS = 5  # the reference may use a fifth
 CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -52,7 +53,7 @@ def verify(judge: Judge, package: Package, seeds: int) -> Report:
     """All checks of one package. `seeds`: how many sittings the reference and each wrong solution get."""
     report = Report(package)
     start = time.monotonic()
-    for check in (statements, sections, targets, public_answers, forged_answers):
+    for check in (statements, sections, targets, runs, public_answers, forged_answers):
         report.complaints += check(package)
     judge.warm(package)
     stream = random.Random(f"{package.id} {package.version}")
@@ -117,6 +118,14 @@ def targets(package: Package) -> list[str]:
                     f"{name}:{node.lineno} imports {symbol} by value" for a in node.names if a.name == symbol
                 ]
     return complaints
+
+
+def runs(package: Package) -> list[str]:
+    """`runs` says what the package's imports allow, no more and no less."""
+    possible = possible_runs(package)
+    if list(package.info.runs) != possible:
+        return [f"runs = {list(package.info.runs)}, but what it imports allows {possible}"]
+    return []
 
 
 def run_reference(package: Package, exam: Exam) -> list[bytes]:
@@ -196,9 +205,20 @@ def forged_answers(package: Package) -> list[str]:
 
 
 def _map(outputs: Mapping[str, Any], change: Any) -> dict[str, Any]:
+    return {k: _mapped(v, change) for k, v in outputs.items()}
+
+
+def _mapped(value: Any, change: Any) -> Any:
+    """`value` with every tensor in it changed."""
     import torch
 
-    return {k: change(v) if isinstance(v, torch.Tensor) else v for k, v in outputs.items()}
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_mapped(v, change) for v in value)
+    if isinstance(value, dict):
+        return {k: _mapped(v, change) for k, v in value.items()}
+    return value
 
 
 def _mean(tensor: Any) -> Any:

@@ -20,6 +20,10 @@ random_cases = 4
 zh = "{slug}"
 en = "{slug}"
 
+[idea]
+zh = "……"
+en = "..."
+
 [tags]
 zh = []
 en = []

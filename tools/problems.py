@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
+from sqlalchemy.exc import OperationalError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "fakes"))
 
-from judge.packages import PROBLEMS, Package, PackageError, find_package, load_package, load_packages
+from judge.packages import PROBLEMS, Package, PackageError, find_package, load_package, load_packages, survey
 
 SEEDS = 20
 
@@ -156,5 +157,50 @@ def new(number: int, slug: str, kind: str) -> None:
     )
 
 
+@main.command()
+def table() -> None:
+    """Write problems/README.md, the table of all problems."""
+    from tools import problem_table
+
+    packages = load_packages()
+    (PROBLEMS / "README.md").write_text(problem_table.table(packages.values()), encoding="utf-8")
+    click.echo(f"problems/README.md: {len(packages)} problems")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+def stats(as_json: bool) -> None:
+    """What the database tells: attempts, who solves it and how fast, which mistakes are named."""
+    from judge.store import Store
+    from judge.store.settings import StoreSettings
+    from judge.store.statistics import problem_stats
+
+    store = Store(StoreSettings().url)
+    try:
+        with store.read() as session:
+            found = problem_stats(session)
+    except OperationalError as error:
+        raise click.ClickException(f"{store.url} has no submissions to count: {error.orig}") from None
+    finally:
+        store.close()
+    if as_json:
+        click.echo(json.dumps([{**vars(s), "solve_rate": s.solve_rate} for s in found]))
+        return
+    titles = {p.id: p.title["en"] for p in survey().packages.values()}
+    for s in found:
+        took = f"{s.seconds / 60:.1f} min" if s.seconds is not None else "-"
+        click.echo(
+            f"{s.problem} {titles.get(s.problem, '(gone)')}: {s.submissions} submissions of {s.users} users, "
+            f"{s.solvers} solved it ({s.solve_rate:.0%}), median {took}"
+        )
+        for name, count in s.mistakes.most_common():
+            click.echo(f"     {count:5} {name}")
+        if s.unnamed:
+            click.echo(f"     {s.unnamed:5} wrong without a name")
+
+
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except PackageError as error:  # of a package that nobody asked for by name
+        sys.exit(f"Error: {error}")

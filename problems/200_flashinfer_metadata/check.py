@@ -33,7 +33,7 @@ def check(inputs, got, want):
 
     def use():
         wrapper = BatchPrefillWithPagedKVCacheWrapper(
-            torch.empty(1 << 20, dtype=torch.uint8), "NHD", backend="fa2"
+            torch.empty(1 << 25, dtype=torch.uint8), "NHD", backend="fa2"
         )
         wrapper.plan(
             got["qo_indptr"],

@@ -50,7 +50,7 @@ def use_metadata(inputs, batch, got):
         for row, cached_len, kv_len in batch["reqs"] + batch["padding"]
     ]
     q = queries(sum(r.extend_len for r in requests))
-    workspace = torch.empty(1 << 20, dtype=torch.uint8)
+    workspace = torch.empty(1 << 25, dtype=torch.uint8)
     shared = {
         "num_qo_heads": QO_HEADS,
         "num_kv_heads": KV_HEADS,

@@ -23,6 +23,10 @@ random_cases = 2
 zh = "小题"
 en = "Small"
 
+[idea]
+zh = "小"
+en = "small"
+
 [tags]
 zh = []
 en = []

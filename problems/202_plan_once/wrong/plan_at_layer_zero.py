@@ -1,0 +1,4 @@
+def attention(metadata, wrapper, q, layer):
+    if layer == 0:
+        wrapper.plan(metadata["indptr"], metadata["indices"], metadata["last_page_len"])
+    return wrapper.run(q, layer)

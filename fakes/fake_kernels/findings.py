@@ -73,7 +73,7 @@ class Finding:
             sentences += [comma.join(names) + colon + clause for clause, names in alike.items()]
         account = semicolon.join(sentences)
         if self.mistake.note is not None:
-            account += stop + self.mistake.note[lang]
+            account = account.rstrip(".。") + stop + self.mistake.note[lang]
         return account if account.endswith((".", "。")) else account + stop.strip()
 
 

@@ -13,17 +13,18 @@ from typing import Literal
 
 from fake_kernels.errors import Text
 
-Path = Literal["dec", "tc", "fa2", "fa3", "sgl", "rows"]
-"""The kernels told apart: CUDA-core decode, tensor-core decode, paged prefill on fa2 and fa3 (all
-flashinfer), FlashAttention 3 of sgl_kernel, and the operators that work row by row."""
+Path = Literal["dec", "tc", "fa2", "fa3", "persistent", "sgl", "rows"]
+"""The kernels told apart: CUDA-core decode, tensor-core decode, prefill on fa2 and fa3, BatchAttention
+(all flashinfer), FlashAttention 3 of sgl_kernel, and the operators that work row by row."""
 
-PATHS: tuple[Path, ...] = ("dec", "tc", "fa2", "fa3", "sgl", "rows")
+PATHS: tuple[Path, ...] = ("dec", "tc", "fa2", "fa3", "persistent", "sgl", "rows")
 
 PATH_NAMES: dict[str, Text] = {
     "dec": {"en": "CUDA-core decode", "zh": "CUDA core 的 decode"},
     "tc": {"en": "tensor-core decode", "zh": "Tensor Core 的 decode"},
     "fa2": {"en": "prefill fa2", "zh": "prefill（fa2）"},
     "fa3": {"en": "prefill fa3", "zh": "prefill（fa3）"},
+    "persistent": {"en": "BatchAttention", "zh": "BatchAttention"},
     "sgl": {"en": "FlashAttention 3", "zh": "FlashAttention 3"},
     "rows": {"en": "this operator", "zh": "这个算子"},
 }

@@ -45,7 +45,7 @@ def graph_wrapper(batch: PagedBatch, tensor_cores: bool = False) -> tuple[Any, d
         "indices_buffer": torch.zeros(64, dtype=torch.int32),
         "last_page_len_buffer": torch.zeros(len(batch.kv_lens), dtype=torch.int32),
     }
-    workspace = torch.empty(1024, dtype=torch.uint8)
+    workspace = torch.empty(8 << 20, dtype=torch.uint8)
     return flashinfer.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(
         workspace, **buffers, use_tensor_cores=tensor_cores
     ), buffers
@@ -217,7 +217,7 @@ def test_a_stale_plan_under_graphs() -> None:
 
 
 def test_graph_wrappers_keep_their_batch_size_and_buffers() -> None:
-    workspace = torch.empty(1024, dtype=torch.uint8)
+    workspace = torch.empty(8 << 20, dtype=torch.uint8)
     batch = make_batch((20, 33, 48))
     wrapper, _ = graph_wrapper(make_batch((1, 1, 1, 1)))
     with pytest.raises(ValueError, match=r"the runtime batch size 3  mismatches .* initialization 4"):
@@ -236,7 +236,7 @@ def test_graph_wrappers_keep_their_batch_size_and_buffers() -> None:
 
 def prefill_graph(rows: int) -> Any:
     return flashinfer.BatchPrefillWithPagedKVCacheWrapper(
-        torch.empty(1024, dtype=torch.uint8),
+        torch.empty(8 << 20, dtype=torch.uint8),
         use_cuda_graph=True,
         backend="fa2",
         qo_indptr_buf=torch.zeros(rows + 1, dtype=torch.int32),

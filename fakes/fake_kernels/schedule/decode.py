@@ -32,14 +32,16 @@ def decide(batch: Batch, blocks_per_sm: int | None = None) -> Decision | str:
     blocks_per_sm: instead of the table's number. The chunk is the least number of pages, at least 128 tokens, with
     which requests x chunks x KV heads fit the grid (PartitionPagedKVCacheBinarySearchMinNumPagePerBatch).
     """
-    if blocks_per_sm is None:
-        window = batch.window_left != -1
+    window = batch.window_left != -1
+    if blocks_per_sm is None and not batch.built_for:
         blocks_per_sm = decode_blocks_per_sm(batch.dtype, batch.head_dim, batch.group, window, batch.soft_cap)
     if blocks_per_sm is None:
-        options = " with a window" * (batch.window_left != -1) + " with a soft cap" * batch.soft_cap
+        options = (
+            [batch.built_for] * bool(batch.built_for) + ["window"] * window + ["soft cap"] * batch.soft_cap
+        )
         return (
             f"blocks per SM of CUDA-core decode for {batch.dtype}, head_dim {batch.head_dim}, group "
-            f"{batch.group}{options}: not measured"
+            f"{batch.group}{''.join(f', {told}' for told in options)}: not measured"
         )
     # The planner counts KV heads as the launch will: from the group that it was built for.
     heads = batch.num_qo_heads // batch.group

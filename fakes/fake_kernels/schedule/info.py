@@ -21,6 +21,7 @@ class Batch:
     dtype: "float16", "bfloat16", "float32". cuda_graph: planned for replay; max_rows is then the most q rows
     that a plan of this wrapper may have (None: those of this batch).
     fixed_split_pages: -1, or pages a chunk. uniform_q_len: 0, or the promise that every request has so many rows.
+    built_for: in words, what else the kernel was compiled for ("ALIBI", a JIT variant); such kernels were not measured.
     """
 
     qo_lens: tuple[int, ...]
@@ -40,6 +41,7 @@ class Batch:
     fixed_split_pages: int = -1
     disable_split_kv: bool = False
     uniform_q_len: int = 0
+    built_for: str = ""
 
     @property
     def size(self) -> int:

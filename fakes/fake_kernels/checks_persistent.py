@@ -1,0 +1,52 @@
+"""What can be read off a batch of BatchAttention: the arrays that it shares with the paged wrappers are checked as theirs
+are, its lengths are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from fake_kernels import mistakes_indptr as mi
+from fake_kernels import mistakes_persistent as m
+from fake_kernels.checks_paged import PagedMetadata, check_metadata
+from fake_kernels.findings import Finding
+
+
+def check_batch(meta: PagedMetadata) -> Iterator[Finding]:
+    """Findings about qo_indptr, kv_indptr and kv_indices, and whether there is a length for every request.
+
+    meta: as given to plan, with kv_len_arr in the place of last_page_len.
+    """
+    assert meta.qo_indptr is not None
+    lengths = meta.last_page_len
+    if lengths.dtype != torch.int32:
+        dtype = str(lengths.dtype).removeprefix("torch.")
+        yield Finding(m.KV_LEN_NOT_INT32, meta.last_name, {"dtype": dtype})
+    if lengths.numel() > 1 and lengths.stride(0) != 1:
+        yield Finding(mi.NOT_CONTIGUOUS, meta.last_name, {"stride": lengths.stride(0)})
+    requests = len(meta.qo_indptr) - 1
+    if len(meta.kv_indptr) == requests + 1 and len(lengths) != requests:
+        yield Finding(m.KV_LEN_COUNT, meta.last_name, {"got": len(lengths), "expected": requests})
+        return
+    # The paged checks want a last_page_len; a full one is never wrong.
+    pages = (meta.kv_indptr[1:] - meta.kv_indptr[:-1]).tolist()[: len(lengths)]
+    full = [meta.page_size if count > 0 else 0 for count in pages]
+    full += [0] * (len(lengths) - len(full))
+    yield from check_metadata(
+        replace(meta, last_page_len=torch.tensor(full, dtype=torch.int32)), "persistent"
+    )
+
+
+def check_lengths(meta: PagedMetadata) -> Iterator[Finding]:
+    """Whether every request has the pages that its length needs."""
+    indptr = meta.kv_indptr.tolist()
+    for i, length in enumerate(meta.last_page_len.tolist()):
+        pages = indptr[i + 1] - indptr[i]
+        place = {"position": i, "value": length, "pages": pages, "page_size": meta.page_size}
+        if length < 0:
+            yield Finding(m.KV_LEN_NEGATIVE, meta.last_name, place)
+        elif length > pages * meta.page_size:
+            yield Finding(m.KV_LEN_BEYOND_PAGES, meta.last_name, place)

@@ -1,0 +1,272 @@
+"""BatchAttention: prefill and decode requests of one batch in one persistent kernel.
+
+Interface of flashinfer 0.7.2.post1 (`flashinfer/attention/_core.py`), computed on the CPU. Unlike the wrappers it takes
+the lengths of the KV in tokens, owns its workspaces, always returns the LSE, and is bfloat16 unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from fake_kernels import mistakes_calls as m
+from fake_kernels import mistakes_paged as mp
+from fake_kernels import mistakes_persistent as ms
+from fake_kernels.checks_paged import PagedMetadata, check_heads, check_pages, check_vectors
+from fake_kernels.checks_persistent import check_batch, check_lengths
+from fake_kernels.errors import not_modelled
+from fake_kernels.findings import Finding, act, require_context, settle
+from fake_kernels.outcomes import UNMEASURED, Outcome, raises
+from fake_kernels.paged import token_slots
+from fake_kernels.reference import Request, attend
+from fake_kernels.schedule import Batch
+from fake_kernels.variants import Variant
+
+from flashinfer._cache import page_size_of, unpack_cache
+from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
+from flashinfer._options import DTYPES, canonical_dtype, only_default, refuse_option
+from flashinfer._schedule import Scheduled
+
+LN2 = math.log(2.0)
+
+_FLOAT_WORKSPACE_BYTES = 384 * 1024 * 1024
+_INT_WORKSPACE_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """One plan. `qo_indptr`, `kv_indptr` and `lengths` are copies; `indices` is the caller's tensor, read at run."""
+
+    num_qo_heads: int
+    num_kv_heads: int
+    head_dim: int
+    head_dim_vo: int
+    page_size: int
+    q_dtype: torch.dtype
+    kv_dtype: torch.dtype
+    qo_indptr: list[int]
+    kv_indptr: list[int]
+    lengths: list[int]
+    indices: torch.Tensor
+    causal: bool
+    sm_scale: float | None
+    soft_cap: float
+    fault: Outcome | None
+    path: str = "persistent"
+    cache_names: tuple[str, str] = ("kv_cache", "kv_cache")
+
+
+class BatchAttention(Scheduled):
+    """Attention of a mixed batch: `plan` once, `run` for every layer.
+
+    kv_layout: "NHD" or "HND". device: where the real one allocates 384 MiB and 8 MiB of workspace; here they are of
+    device "meta" (a size without memory), and everything else is where the caller's tensors are.
+    """
+
+    def __init__(self, kv_layout: str = "NHD", device: str = "cuda") -> None:
+        require_context()
+        if kv_layout not in ("NHD", "HND"):
+            message = f"Invalid kv_layout {kv_layout}"
+            refuse_option("kv_layout", kv_layout, "NHD, HND", KeyError, message, "persistent")
+        self._kv_layout: Any = kv_layout
+        self.float_workspace_buffer = torch.empty(_FLOAT_WORKSPACE_BYTES, dtype=torch.uint8, device="meta")
+        self.int_workspace_buffer = torch.empty(_INT_WORKSPACE_BYTES, dtype=torch.uint8, device="meta")
+        self.page_locked_int_workspace_buffer = torch.empty_like(self.int_workspace_buffer)
+        self._planned: _Planned | None = None
+
+    def plan(
+        self,
+        qo_indptr: torch.Tensor,
+        kv_indptr: torch.Tensor,
+        kv_indices: torch.Tensor,
+        kv_len_arr: torch.Tensor,
+        num_qo_heads: int,
+        num_kv_heads: int,
+        head_dim_qk: int,
+        head_dim_vo: int,
+        page_size: int,
+        causal: bool = False,
+        sm_scale: float | None = None,
+        logits_soft_cap: float | None = None,
+        q_data_type: torch.dtype = torch.bfloat16,
+        kv_data_type: torch.dtype = torch.bfloat16,
+        use_profiler: bool = False,
+    ) -> None:
+        """Plan a batch of B requests for all layers.
+
+        qo_indptr int32 [B+1]: running sum of new tokens, from 0. kv_indptr int32 [B+1]: running sum of pages, from 0.
+        kv_indices int32 [>= kv_indptr[-1]]: page numbers, kept by reference and read at run. kv_len_arr int32 [B]: KV
+        tokens of each request, those of this step included; its pages may have room for more.
+        A logits_soft_cap must be given to run as well.
+        """
+        require_context()
+        cap = logits_soft_cap or 0.0
+        if head_dim_qk > 256 or head_dim_vo > 256:
+            message = (
+                f"BatchAttention (holistic persistent kernel) does not support head_dim > 256 (got head_dim_qk="
+                f"{head_dim_qk}, head_dim_vo={head_dim_vo}). Use BatchPrefillWithPagedKVCacheWrapper(backend='fa2') "
+                "or BatchDecodeWithPagedKVCacheWrapper(use_tensor_cores=True) instead."
+            )
+            name, value = ("head_dim_qk", head_dim_qk) if head_dim_qk > 256 else ("head_dim_vo", head_dim_vo)
+            refuse_option(name, value, "at most 256", ValueError, message, "persistent")
+        only_default(use_profiler=(use_profiler, False), head_dim_vo=(head_dim_vo, head_dim_qk))
+        q_dtype, kv_dtype = canonical_dtype(q_data_type), canonical_dtype(kv_data_type)
+        if q_dtype not in DTYPES:
+            raise not_modelled("q_data_type", str(q_dtype))
+        meta = PagedMetadata(
+            kv_indptr,
+            kv_indices,
+            kv_len_arr,
+            page_size,
+            qo_indptr=qo_indptr,
+            indptr_name="kv_indptr",
+            indices_name="kv_indices",
+            last_name="kv_len_arr",
+        )
+        settle(check_vectors(meta), "persistent", during="plan")
+
+        def findings() -> Iterator[Finding]:
+            yield from check_batch(meta)
+            yield from check_heads(num_qo_heads, num_kv_heads, "persistent")
+            yield from check_lengths(meta)
+
+        fault = settle(findings(), "persistent", during="plan")
+        planned = _Planned(
+            num_qo_heads=num_qo_heads,
+            num_kv_heads=num_kv_heads,
+            head_dim=head_dim_qk,
+            head_dim_vo=head_dim_vo,
+            page_size=page_size,
+            q_dtype=q_dtype,
+            kv_dtype=kv_dtype,
+            qo_indptr=qo_indptr.tolist(),
+            kv_indptr=kv_indptr.tolist(),
+            lengths=kv_len_arr.tolist(),
+            indices=kv_indices,
+            causal=causal,
+            sm_scale=sm_scale,
+            soft_cap=cap,
+            fault=fault,
+        )
+        buffers = {"float_workspace_buffer": self.float_workspace_buffer}
+        buffers["int_workspace_buffer"] = self.int_workspace_buffer
+        self._schedule(_batch(planned), "persistent", "persistent", buffers)
+        self._planned = planned
+
+    def prewarm_paged_kv_stride_variant(self, variant: str = "independent") -> None:
+        """Nothing to load here: K and V may have different strides anyway. Errors as in the real package."""
+        if variant != "independent":
+            message = f"variant must be 'independent', got {variant!r}"
+            refuse_option("variant", variant, "independent", ValueError, message, "persistent")
+        if self._planned is None:
+            words = "plan() must complete before prewarming a paged-KV-stride variant."
+            outcome = raises(RuntimeError, words)
+            params = {"wrapper": type(self).__name__}
+            settle([Finding(m.RUN_BEFORE_PLAN, "plan", params, outcome)], "persistent", during="run")
+
+    def run(
+        self,
+        q: torch.Tensor,
+        kv_cache: torch.Tensor | tuple[torch.Tensor, torch.Tensor],
+        out: torch.Tensor | None = None,
+        lse: torch.Tensor | None = None,
+        k_scale: torch.Tensor | None = None,
+        v_scale: torch.Tensor | None = None,
+        logits_soft_cap: float = 0.0,
+        profiler_buffer: torch.Tensor | None = None,
+        kv_cache_sf: torch.Tensor | tuple[torch.Tensor, torch.Tensor] | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Attention of one layer: (out, lse), always both.
+
+        q: [qo_indptr[-1], num_qo_heads, head_dim]. kv_cache: see `flashinfer._cache.unpack_cache`. out has q's shape and
+        type, lse is float32 [tokens, heads] in base 2. Rows that see no KV are 0 with LSE -inf.
+        """
+        require_context()
+        only_default(
+            k_scale=(k_scale, None),
+            v_scale=(v_scale, None),
+            profiler_buffer=(profiler_buffer, None),
+            kv_cache_sf=(kv_cache_sf, None),
+        )
+        if self._planned is None:
+            params = {"wrapper": type(self).__name__}
+            settle([Finding(m.RUN_BEFORE_PLAN, "plan", params, ms.NO_PLAN)], "persistent", during="run")
+        planned = self._planned
+        assert planned is not None
+        k_cache, v_cache = unpack_cache(kv_cache, self._kv_layout, "persistent")
+        found = self._findings(planned, q, k_cache, v_cache, out, lse, logits_soft_cap)
+        act(planned.fault or settle(found, "persistent", during="run"))
+        requests = [
+            Request(
+                planned.qo_indptr[i],
+                planned.qo_indptr[i + 1],
+                token_slots(
+                    planned.kv_indptr[i], length, planned.indices, planned.page_size, k_cache.shape[0]
+                ),
+            )
+            for i, length in enumerate(planned.lengths)
+        ]
+        scale = q.shape[-1] ** -0.5 if planned.sm_scale is None else planned.sm_scale
+        variant = Variant(scale=scale, causal=planned.causal, soft_cap=logits_soft_cap)
+        layout = self._kv_layout
+        result, natural = attend(q, k_cache, v_cache, requests, variant, layout=layout, with_lse=True)
+        assert natural is not None
+        base2 = natural / LN2
+        return result if out is None else out.copy_(result), base2 if lse is None else lse.copy_(base2)
+
+    def _findings(
+        self,
+        planned: _Planned,
+        q: torch.Tensor,
+        k_cache: torch.Tensor,
+        v_cache: torch.Tensor,
+        out: torch.Tensor | None,
+        lse: torch.Tensor | None,
+        soft_cap: float,
+    ) -> Iterator[Finding]:
+        if soft_cap != planned.soft_cap:
+            outcome = ms.CAP_WITHOUT_PLAN if planned.soft_cap <= 0 < soft_cap else None
+            params = {"value": soft_cap, "planned": planned.soft_cap}
+            yield Finding(ms.SOFT_CAP_DIFFERS, "logits_soft_cap", params, outcome)
+        yield from check_dtypes(planned, q, k_cache, v_cache)
+        if q.shape[0] != planned.qo_indptr[-1]:
+            yield Finding(m.Q_ROWS, "q", {"value": q.shape[0], "planned": planned.qo_indptr[-1]})
+        yield from check_shapes(planned, q, k_cache, v_cache, self._kv_layout)
+        yield from check_strides(planned, q, k_cache, v_cache)
+        page_size = page_size_of(k_cache, self._kv_layout)
+        if page_size != planned.page_size:
+            params = {"value": page_size, "planned": planned.page_size}
+            yield Finding(mp.PAGE_SIZE_DIFFERS, "kv_cache", params)
+        yield from check_pages(planned.indices, planned.kv_indptr[-1], k_cache.shape[0], "kv_indices")
+        for name, tensor, shape, dtype in (
+            ("out", out, tuple(q.shape), q.dtype),
+            ("lse", lse, tuple(q.shape[:2]), torch.float32),
+        ):
+            if tensor is not None and (tuple(tensor.shape) != shape or tensor.dtype != dtype):
+                params = {"got": f"{tensor.dtype} {list(tensor.shape)}", "expected": f"{dtype} {list(shape)}"}
+                yield Finding(m.OUT_MISMATCH, name, {**params, "message": ""}, UNMEASURED)
+
+
+def _batch(planned: _Planned) -> Batch | None:
+    if planned.fault is not None:
+        return None
+    of = range(len(planned.lengths))
+    return Batch(
+        qo_lens=tuple(planned.qo_indptr[i + 1] - planned.qo_indptr[i] for i in of),
+        kv_pages=tuple(planned.kv_indptr[i + 1] - planned.kv_indptr[i] for i in of),
+        kv_lens=tuple(planned.lengths),
+        num_qo_heads=planned.num_qo_heads,
+        num_kv_heads=planned.num_kv_heads,
+        head_dim=planned.head_dim,
+        head_dim_vo=planned.head_dim_vo,
+        page_size=planned.page_size,
+        dtype=str(planned.q_dtype).removeprefix("torch."),
+        causal=planned.causal,
+        soft_cap=planned.soft_cap > 0,
+    )
+
+
+__all__ = ["BatchAttention"]

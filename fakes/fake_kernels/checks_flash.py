@@ -12,8 +12,9 @@ from itertools import pairwise
 import torch
 
 from fake_kernels import mistakes_flash as m
-from fake_kernels.findings import Finding
+from fake_kernels.findings import Finding, Mistake
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR, NOT_A_VECTOR
+from fake_kernels.mistakes_masks import SINKS_SHAPE
 from fake_kernels.outcomes import Outcome, raises
 
 _BATCH_SIZES = "batch_size must be equal to batch_size_k"
@@ -57,7 +58,7 @@ def check_arrays(**arrays: object) -> Iterator[Finding]:
             continue
         if not isinstance(given, torch.Tensor):
             yield Finding(NOT_A_TENSOR, name, {"type": type(given).__name__})
-        elif name in ("cu_seqlens_q", "cu_seqlens_k_new") and given.ndim != 1:
+        elif name.startswith("cu_seqlens") and given.ndim != 1:
             yield Finding(NOT_A_VECTOR, name, {"shape": list(given.shape)})
 
 
@@ -120,34 +121,39 @@ def _wrong_k_shape() -> Outcome:
     return raises(RuntimeError, message, "run")
 
 
+def check_sinks(q: torch.Tensor, sinks: torch.Tensor | None) -> Iterator[Finding]:
+    """Whether there is one sink a head of q, in a type that the kernel takes."""
+    if sinks is None:
+        return
+    heads = q.shape[-2]
+    types = (torch.bfloat16, torch.float32) if q.dtype == torch.float32 else (torch.bfloat16,)
+    if list(sinks.shape) != [heads] or sinks.dtype not in types:
+        params = {"got": list(sinks.shape), "dtype": str(sinks.dtype), "heads": heads}
+        yield Finding(SINKS_SHAPE, "sinks", params | {"expected": "bfloat16"})
+
+
+def check_sums(name: str, sums: torch.Tensor, end: int, mistake: Mistake) -> Iterator[Finding]:
+    """Whether a running sum of tokens starts at 0, never decreases and ends at `end`, the rows it divides."""
+    entries = sums.tolist()
+    for problem, problem_zh, wrong in (
+        ("it needs at least two entries", "至少要有两项", len(entries) < 2),
+        ("it must start at 0", "必须从 0 开始", bool(entries) and entries[0] != 0),
+        ("it must not decrease", "不能变小", any(b < a for a, b in pairwise(entries))),
+        (f"it must end at {end}", f"最后一项必须是 {end}", bool(entries) and entries[-1] != end),
+    ):
+        if wrong:
+            params = {"entries": str(entries[:9]), "problem": problem, "problem_zh": problem_zh}
+            yield Finding(mistake, name, params)
+            return
+
+
 def _check_q_split(call: FlashCall) -> Iterator[Finding]:
     if call.cu_seqlens_q is None:
         return
     if call.max_seqlen_q is None:
         yield Finding(m.MAX_SEQLEN_Q_MISSING, "max_seqlen_q")
         return
-    entries = call.cu_seqlens_q.tolist()
-    for problem, problem_zh, wrong in (
-        ("it needs at least two entries", "至少要有两项", len(entries) < 2),
-        ("it must start at 0", "必须从 0 开始", bool(entries) and entries[0] != 0),
-        (
-            "it must not decrease",
-            "不能变小",
-            any(b < a for a, b in pairwise(entries)),
-        ),
-        (
-            f"it must end at the rows of q, {call.q.shape[0]}",
-            f"最后一项必须是 q 的行数 {call.q.shape[0]}",
-            bool(entries) and entries[-1] != call.q.shape[0],
-        ),
-    ):
-        if wrong:
-            yield Finding(
-                m.CU_SEQLENS_Q_SHAPE,
-                "cu_seqlens_q",
-                {"entries": str(entries[:9]), "problem": problem, "problem_zh": problem_zh},
-            )
-            return
+    yield from check_sums("cu_seqlens_q", call.cu_seqlens_q, call.q.shape[0], m.CU_SEQLENS_Q_SHAPE)
 
 
 def _check_longest_q(call: FlashCall) -> Iterator[Finding]:

@@ -79,6 +79,40 @@ CU_SEQLENS_Q_SHAPE = Mistake(
     },
 )
 
+MAX_SEQLENS_MISSING = Mistake(
+    "max_seqlens_missing",
+    what={"en": "{argument} is missing.", "zh": "缺少 {argument}。"},
+    fix={
+        "en": "pass max_seqlen_q and max_seqlen_k: the largest q and KV lengths of any request.",
+        "zh": "传入 max_seqlen_q 和 max_seqlen_k：各请求 q 长度和 KV 长度的最大值。",
+    },
+    real={"sgl": raises(ValueError, "max_seqlen_q and max_seqlen_k are required for FA3", "run")},
+)
+
+MAX_SEQLEN_K_TOO_SMALL = Mistake(
+    "max_seqlen_k_too_small",
+    what={
+        "en": "max_seqlen_k is {value}, request {request} has {needed} KV tokens.",
+        "zh": "max_seqlen_k 是 {value}，而请求 {request} 有 {needed} 个 KV token。",
+    },
+    fix={
+        "en": "pass the largest KV length of any request: {needed}.",
+        "zh": "传入各请求 KV 长度的最大值：{needed}。",
+    },
+)
+
+CU_SEQLENS_K_SHAPE = Mistake(
+    "cu_seqlens_k_wrong",
+    what={
+        "en": "cu_seqlens_k is {entries}: {problem}.",
+        "zh": "cu_seqlens_k 是 {entries}：{problem_zh}。",
+    },
+    fix={
+        "en": "0 first, then the running sum of each request's KV length in tokens; it ends at k.shape[0].",
+        "zh": "先是 0，然后是各请求 KV 长度（以 token 计）的累加和，最后一项等于 k.shape[0]。",
+    },
+)
+
 CACHE_SEQLENS_SHAPE = Mistake(
     "cache_seqlens_wrong_count",
     what={

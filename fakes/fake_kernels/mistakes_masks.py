@@ -180,6 +180,22 @@ JIT_ARGUMENT = Mistake(
     },
 )
 
+JIT_PLAN = Mistake(
+    "jit_plan_differs",
+    what={
+        "en": "plan is for {value}, the variant was declared for {planned}.",
+        "zh": "plan 的是 {value}，而变体声明的是 {planned}。",
+    },
+    fix={
+        "en": "plan with the types and head dimensions of jit_args, or build another wrapper.",
+        "zh": "plan 用 jit_args 里的类型和 head_dim，或者另建一个 wrapper。",
+    },
+    note={
+        "en": "The compiled module reads whatever it gets as its own types",
+        "zh": "编译好的模块会把收到的数据都按自己的类型去读",
+    },
+)
+
 BIT_ORDER = Mistake(
     "bit_order",
     what={"en": "bitorder is {value}.", "zh": "bitorder 是 {value}。"},

@@ -7,14 +7,14 @@ in the library. The class is called as the struct is: with the parameters and wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, settle
-from fake_kernels.mistakes_masks import JIT_ARGUMENT
+from fake_kernels.mistakes_masks import JIT_ARGUMENT, JIT_PLAN
 from fake_kernels.outcomes import Path
 from fake_kernels.variants import AttentionVariant, Scores, alibi_slopes
 
@@ -58,6 +58,16 @@ class JitVariant:
         self.tensors: list[str] = list(jit_args[7])
         self.scalars: list[str] = list(jit_args[9])
         self.make: Callable[[SimpleNamespace, Scores], AttentionVariant] = variant
+
+    def plan_findings(
+        self, dtypes: tuple[torch.dtype, torch.dtype], head_dims: tuple[int, int]
+    ) -> Iterator[Finding]:
+        """Whether a plan is for the types (q, KV) and head dimensions (QK, VO) that were declared."""
+        if (dtypes, head_dims) != (self.dtypes, self.head_dims):
+            planned = f"{self.dtypes}, head_dim {self.head_dims}"
+            yield Finding(
+                JIT_PLAN, "jit_args", {"value": f"{dtypes}, head_dim {head_dims}", "planned": planned}
+            )
 
     def bound(
         self, args: tuple[Any, ...], known: dict[str, Any], path: Path

@@ -120,6 +120,8 @@ class AttentionWrapper(Scheduled):
             yield from check_heads(num_qo_heads, num_kv_heads, path)
             if mask is not None and mask.is_given:
                 yield from mask.findings(path)
+            if self._jit is not None:
+                yield from self._jit.plan_findings((q_dtype, kv_dtype), (head_dim, head_dim_vo))
 
         fault = settle(findings(), path, during="plan")
         arrays = device_arrays({k: t for k, (_, t) in given.items()}, batch, self._graph_buffers, fault)

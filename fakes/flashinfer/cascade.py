@@ -8,6 +8,8 @@ from fake_kernels.checks_rows import require_contiguous, require_rows
 from fake_kernels.findings import Finding, settle
 from fake_kernels.states import merged
 
+from flashinfer._multi_level import MultiLevelCascadeAttentionWrapper
+
 
 def merge_state(
     v_a: torch.Tensor, s_a: torch.Tensor, v_b: torch.Tensor, s_b: torch.Tensor
@@ -71,4 +73,4 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     return merged(v, s, base=2)
 
 
-__all__ = ["merge_state", "merge_state_in_place", "merge_states"]
+__all__ = ["MultiLevelCascadeAttentionWrapper", "merge_state", "merge_state_in_place", "merge_states"]

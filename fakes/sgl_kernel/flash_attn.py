@@ -1,4 +1,4 @@
-"""FlashAttention 3 on a paged KV cache: no plan, the page table goes straight in.
+"""FlashAttention 3: no plan, the page table of a paged KV cache goes straight in; or K and V without pages.
 
 Interface of sglang-kernel 0.4.6 (`sgl_kernel/flash_attn.py`), computed on the CPU.
 """
@@ -11,11 +11,14 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from fake_kernels.checks_flash import FlashCall, check_arrays, check_call
+from fake_kernels.checks_flash import FlashCall, check_arrays, check_call, check_sinks
+from fake_kernels.checks_varlen import VarlenCall
 from fake_kernels.errors import not_modelled
-from fake_kernels.findings import act, require_context, settle
+from fake_kernels.findings import Finding, act, require_context, settle
+from fake_kernels.mistakes_flash import MAX_SEQLENS_MISSING
 from fake_kernels.paged import token_slots
-from fake_kernels.reference import Request, Variant, attend
+from fake_kernels.reference import Request, attend
+from fake_kernels.variants import Sink, Variant
 
 _UNWRITTEN = 7.0
 
@@ -65,6 +68,8 @@ def flash_attn_with_kvcache(
     page numbers; entries beyond a request's length are padding), else [B, longest, kv_heads, head_dim].
     cache_seqlens: KV length of each request, new tokens included; int32 [B] or one int for all.
     window_size: (left, right) positions that a row sees, inclusive, -1 for all. causal is bottom-right.
+    sinks: bfloat16 [heads] (float32 too with a float32 q), a logit of each head that takes its share of the
+    softmax; the LSE includes it.
 
     Returns out, of q's shape and type; with return_softmax_lse also the LSE, natural logarithm, float32
     [heads, total] (or [B, heads, rows]). Rows that see nothing are 0 with LSE -inf. num_splits, pack_gqa,
@@ -72,29 +77,25 @@ def flash_attn_with_kvcache(
     compared with cache_seqlens in strict mode.
     """
     require_context()
-    unsupported = {
-        "k": (k, None),
-        "v": (v, None),
-        "qv": (qv, None),
-        "rotary_cos": (rotary_cos, None),
-        "rotary_sin": (rotary_sin, None),
-        "cache_batch_idx": (cache_batch_idx, None),
-        "cache_leftpad": (cache_leftpad, None),
-        "rotary_seqlens": (rotary_seqlens, None),
-        "q_descale": (q_descale, None),
-        "k_descale": (k_descale, None),
-        "v_descale": (v_descale, None),
-        "attention_chunk": (attention_chunk or None, None),
-        "scheduler_metadata": (scheduler_metadata, None),
-        "only_qv": (only_qv, False),
-        "sinks": (sinks, None),
-        "score_mod": (score_mod, None),
-        "aux_tensors": (aux_tensors, None),
-        "ver": (ver, 3),
-    }
-    for name, (value, default) in unsupported.items():
-        if value is not default and (isinstance(value, torch.Tensor) or value != default):
-            raise not_modelled(name, value)
+    _only_default(
+        k=(k, None),
+        v=(v, None),
+        qv=(qv, None),
+        rotary_cos=(rotary_cos, None),
+        rotary_sin=(rotary_sin, None),
+        cache_batch_idx=(cache_batch_idx, None),
+        cache_leftpad=(cache_leftpad, None),
+        rotary_seqlens=(rotary_seqlens, None),
+        q_descale=(q_descale, None),
+        k_descale=(k_descale, None),
+        v_descale=(v_descale, None),
+        attention_chunk=(attention_chunk or None, None),
+        scheduler_metadata=(scheduler_metadata, None),
+        only_qv=(only_qv, False),
+        score_mod=(score_mod, None),
+        aux_tensors=(aux_tensors, None),
+        ver=(ver, 3),
+    )
     if cache_seqlens is None:
         raise not_modelled("cache_seqlens", cache_seqlens)
     if isinstance(cache_seqlens, int):
@@ -110,30 +111,131 @@ def flash_attn_with_kvcache(
         q, k_cache, v_cache, page_table, cache_seqlens, cu_seqlens_q, cu_seqlens_k_new, max_seqlen_q
     )
     fault = settle(check_call(call), "sgl", during="run")
+    settle(check_sinks(q, sinks), "sgl", during="run")
     act(fault)
     rows = q if cu_seqlens_q is not None else q.flatten(0, 1)
-    variant = Variant(
-        scale=q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale,
-        causal=causal,
-        window_left=window_size[0],
-        window_right=window_size[1],
-        soft_cap=softcap,
-    )
+    variant = _variant(q, softmax_scale, causal, window_size, softcap, sinks)
     result, lse = attend(rows, k_cache, v_cache, _requests(call), variant, with_lse=return_softmax_lse)
     if fault is not None and fault.kind == "nan":
         result = torch.full_like(result, math.nan)
     if fault is not None and max_seqlen_q is not None and cu_seqlens_q is not None:
         _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q)
-    result = result.view(q.shape)
-    if out is not None:
-        if out.shape != q.shape or out.dtype != q.dtype:
-            raise not_modelled("out", out)
-        result = out.copy_(result)
+    result = _written(result.view(q.shape), out)
     if lse is None:
         return result
     if cu_seqlens_q is None:
         return result, lse.view(batch, -1, lse.shape[1]).transpose(1, 2).contiguous()
     return result, lse.t().contiguous()
+
+
+def flash_attn_varlen_func(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    seqused_q: torch.Tensor | None = None,
+    seqused_k: torch.Tensor | None = None,
+    page_table: torch.Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    qv: torch.Tensor | None = None,
+    q_descale: torch.Tensor | None = None,
+    k_descale: torch.Tensor | None = None,
+    v_descale: torch.Tensor | None = None,
+    window_size: tuple[int, int] = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    num_splits: int = 1,
+    pack_gqa: bool | None = None,
+    only_qv: bool = False,
+    sm_margin: int = 0,
+    return_softmax_lse: bool = False,
+    sinks: torch.Tensor | None = None,
+    score_mod: Callable[..., Any] | None = None,
+    aux_tensors: Any = None,
+    ver: int = 3,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """Attention of requests whose K and V lie one after the other, without pages.
+
+    q: [total q, heads, head_dim]; k: [total k, kv_heads, head_dim]; v: [total k, kv_heads, head_dim of V].
+    cu_seqlens_q, cu_seqlens_k: running sums of tokens from 0, int32 [B+1]. max_seqlen_q, max_seqlen_k: the
+    largest lengths, required. window_size, causal, sinks as in `flash_attn_with_kvcache`. The library takes a
+    page_table and drops it; here it is refused.
+
+    Returns out [total q, heads, head_dim of V] of q's type; with return_softmax_lse also the LSE, natural
+    logarithm, float32 [heads, total q]. Rows that see nothing are 0 with LSE -inf. num_splits, pack_gqa and
+    sm_margin change no number.
+    """
+    require_context()
+    _only_default(
+        seqused_q=(seqused_q, None),
+        seqused_k=(seqused_k, None),
+        page_table=(page_table, None),
+        qv=(qv, None),
+        q_descale=(q_descale, None),
+        k_descale=(k_descale, None),
+        v_descale=(v_descale, None),
+        attention_chunk=(attention_chunk or 0, 0),
+        only_qv=(only_qv, False),
+        score_mod=(score_mod, None),
+        aux_tensors=(aux_tensors, None),
+        ver=(ver, 3),
+    )
+    if max_seqlen_q is None or max_seqlen_k is None:
+        missing = "max_seqlen_q" if max_seqlen_q is None else "max_seqlen_k"
+        settle([Finding(MAX_SEQLENS_MISSING, missing)], "sgl", during="run")
+    assert max_seqlen_q is not None
+    assert max_seqlen_k is not None
+    settle(check_arrays(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k), "sgl", during="run")
+    call = VarlenCall(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    fault = settle(call.findings(), "sgl", during="run")
+    settle(check_sinks(q, sinks), "sgl", during="run")
+    act(fault)
+    variant = _variant(q, softmax_scale, causal, window_size, softcap, sinks)
+    pools = (k.unsqueeze(1), v.unsqueeze(1))
+    result, lse = attend(q, *pools, call.requests(), variant, with_lse=return_softmax_lse)
+    if fault is not None:
+        _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q)
+    result = _written(result, out)
+    return result if lse is None else (result, lse.t().contiguous())
+
+
+def _only_default(**given: Any) -> None:
+    """Refuse options that the fake doesn't compute. Each keyword is `name=(value, default)`."""
+    for name, (value, default) in given.items():
+        if value is not default and (isinstance(value, torch.Tensor) or value != default):
+            raise not_modelled(name, value)
+
+
+def _variant(
+    q: torch.Tensor,
+    softmax_scale: float | None,
+    causal: bool,
+    window_size: tuple[int, int],
+    softcap: float,
+    sinks: torch.Tensor | None,
+) -> Variant:
+    return Variant(
+        scale=q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale,
+        causal=causal,
+        window_left=window_size[0],
+        window_right=window_size[1],
+        soft_cap=softcap,
+        more=() if sinks is None else (Sink(sinks),),
+    )
+
+
+def _written(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    """The result, in the caller's tensor if there is one."""
+    if out is None:
+        return result
+    if out.shape != result.shape or out.dtype != result.dtype:
+        raise not_modelled("out", out)
+    return out.copy_(result)
 
 
 def _requests(call: FlashCall) -> list[Request]:
@@ -166,4 +268,4 @@ def _leave_unwritten(
             lse[start + max_seqlen_q : stop] = _UNWRITTEN
 
 
-__all__ = ["flash_attn_with_kvcache"]
+__all__ = ["flash_attn_varlen_func", "flash_attn_with_kvcache"]

@@ -235,7 +235,6 @@ OPTIONS = {
     "attention_chunk": 4,
     "scheduler_metadata": torch.zeros(1),
     "only_qv": True,
-    "sinks": torch.zeros(8),
     "score_mod": max,
     "aux_tensors": [torch.zeros(1)],
     "ver": 4,

@@ -1,0 +1,405 @@
+"""Attention under a mask made of blocks: equal ones (BSR), or of variable size and another mask a KV head.
+
+Interface of flashinfer 0.7.2.post1 (`flashinfer/sparse.py`, backends fa2, fa3 and CUDA-core decode), computed
+on the CPU. As there, a block row becomes a request and its blocks become its pages: the KV that a row sees is
+gathered, and causal counts in what is gathered, not in the columns of the mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from fake_kernels.checks_blocks import Blocks, VariableBlocks, check_planned_shapes
+from fake_kernels.checks_masks import MaskOf
+from fake_kernels.errors import not_modelled
+from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.mistakes_blocks import BLOCK_O_DTYPE
+from fake_kernels.outcomes import Path
+
+from flashinfer._options import (
+    canonical_dtype,
+    check_positions,
+    only_default,
+    path_of,
+    pick_backend,
+    planned_dtypes,
+    refuse_option,
+)
+from flashinfer._plan import Plan
+from flashinfer._wrapper import AttentionWrapper
+
+
+class _SparseWrapper(AttentionWrapper):
+    """Base of both; not part of the real package's interface."""
+
+    _default_path = "fa2"
+    _taken: Path = "fa2"
+
+    def _path(self) -> Path:
+        return self._taken
+
+    def _row_findings(self, plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
+        yield from ()  # rows are compared with the plan before heads are brought to the front
+
+    def _forward_options(
+        self,
+        pos_encoding_mode: str,
+        use_fp16_qk_reduction: bool,
+        logits_soft_cap: float | None,
+        sm_scale: float | None,
+        rope_scale: float | None,
+        rope_theta: float | None,
+    ) -> None:
+        only_default(use_fp16_qk_reduction=(use_fp16_qk_reduction, False))
+        scoring = (pos_encoding_mode, -1, logits_soft_cap, sm_scale, rope_scale, rope_theta)
+        self._override(*scoring, causal=getattr(self, "_causal", False))
+
+
+class BlockSparseAttentionWrapper(_SparseWrapper):
+    """One mask for all heads, in blocks of R x C: `plan` once, `run` for every layer.
+
+    float_workspace_buffer: uint8 [bytes], 16-byte aligned. backend "auto" is what the library picks on an
+    H200 and stays as picked by the first plan that needs tensor cores.
+    """
+
+    def __init__(self, float_workspace_buffer: torch.Tensor, backend: str = "auto") -> None:
+        require_context()
+        self._start(float_workspace_buffer, "NHD", backend, False)
+        self.R: int | None = None
+        self.C: int | None = None
+        self.M: int | None = None
+        self.N: int | None = None
+
+    def plan(
+        self,
+        indptr: torch.Tensor | None,
+        indices: torch.Tensor | None,
+        M: int,
+        N: int,
+        R: int,
+        C: int,
+        num_qo_heads: int,
+        num_kv_heads: int,
+        head_dim: int,
+        mask: torch.Tensor | None = None,
+        packed_mask: torch.Tensor | None = None,
+        causal: bool = False,
+        pos_encoding_mode: str = "NONE",
+        use_fp16_qk_reduction: bool = False,
+        logits_soft_cap: float | None = None,
+        sm_scale: float | None = None,
+        rope_scale: float | None = None,
+        rope_theta: float | None = None,
+        q_data_type: str | torch.dtype = "float16",
+        kv_data_type: str | torch.dtype | None = None,
+        o_data_type: str | torch.dtype = "float16",
+        non_blocking: bool = True,
+        block_mask: torch.Tensor | None = None,
+        kv_block_lens: torch.Tensor | None = None,
+        q2k_indices: torch.Tensor | None = None,
+        q2k_num: torch.Tensor | None = None,
+        kv_splits: int | str | None = None,
+        use_clc: bool | None = None,
+        q_scale: torch.Tensor | None = None,
+        k_scale: torch.Tensor | None = None,
+        v_scale: torch.Tensor | None = None,
+    ) -> None:
+        """Plan a mask of M x N.
+
+        indptr int32 [ceil(M / R) + 1]: running sum of the blocks of each block row, from 0. indices int32
+        [indptr[-1]]: their block columns, 0..N / C - 1. mask bool [blocks, R, C]: what of each block is seen,
+        everything if None. packed_mask: its bits in the kernel's order, for one block row.
+        Note that q_data_type and o_data_type are float16 unless given; they must be equal.
+        """
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        require_context()
+        self._check_other_backends(block_mask, kv_splits, use_clc, q_scale, k_scale, v_scale)
+        if indptr is None or indices is None:
+            message = "indptr and indices are required for non-VSA backends."
+            refuse_option("indptr", None, "int32 tensors", ValueError, message, "fa2")
+        assert indptr is not None
+        assert indices is not None
+        only_default(
+            use_fp16_qk_reduction=(use_fp16_qk_reduction, False),
+            kv_block_lens=(kv_block_lens, None),
+            q2k_indices=(q2k_indices, None),
+            q2k_num=(q2k_num, None),
+        )
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None)
+        o_dtype = canonical_dtype(o_data_type)
+        masked = mask is not None or packed_mask is not None
+        group = max(1, num_qo_heads // max(1, num_kv_heads))
+        path: Path = "dec"
+        backend = self._backend
+        if masked or R * group >= 4:
+            if backend == "auto":
+                dims = (head_dim, head_dim)
+                backend = pick_backend(q_dtype, *dims, mask=masked, positions=pos_encoding_mode)
+            path = path_of(backend)
+        check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
+        blocks = Blocks(indptr, indices, M, N, R, C, mask if packed_mask is None else None)
+
+        def findings() -> Iterator[Finding]:
+            yield from blocks.findings(group, masked)
+            if o_dtype != q_dtype:
+                params = {"value": str(o_dtype), "planned": str(q_dtype)}
+                yield Finding(BLOCK_O_DTYPE, "o_data_type", params)
+
+        settle(findings(), path, during="plan")
+        count = len(indptr) - 1
+        rows = [min(R, M - i * R) for i in range(count)]
+        lengths = ((indptr[1:] - indptr[:-1]) * C).tolist()
+        qo_indptr = torch.tensor([min(i * R, M) for i in range(count + 1)], dtype=torch.int32)
+        given = MaskOf(blocks.flat_mask(), packed_mask, rows, lengths, ("mask", "packed_mask"))
+        plan = self._make_plan(
+            {
+                "indptr": ("indptr", indptr),
+                "indices": ("indices", indices),
+                "last": ("", torch.full((count,), C, dtype=torch.int32)),
+                "qo": ("", qo_indptr),
+            },
+            (),
+            path,
+            batch=count,
+            num_qo_heads=num_qo_heads,
+            num_kv_heads=num_kv_heads,
+            head_dim=head_dim,
+            head_dim_vo=head_dim,
+            page_size=C,
+            q_dtype=q_dtype,
+            kv_dtype=kv_dtype,
+            non_blocking=non_blocking,
+            mask=given,
+            cache_names=("k", "v"),
+        )
+        self._backend, self._taken = backend, path
+        self._use_tensor_cores = path != "dec"
+        self.M, self.N, self.R, self.C = M, N, R, C
+        self._keep_scoring(
+            causal=causal,
+            window_left=-1,
+            logits_soft_cap=logits_soft_cap,
+            sm_scale=sm_scale,
+            pos_encoding_mode=pos_encoding_mode,
+            rope_scale=rope_scale,
+            rope_theta=rope_theta,
+        )
+        self._keep(plan, arguments)
+
+    begin_forward = plan
+
+    def run(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        scale_q: torch.Tensor | None = None,
+        scale_k: torch.Tensor | None = None,
+        scale_v: torch.Tensor | None = None,
+        out: torch.Tensor | None = None,
+        lse: torch.Tensor | None = None,
+        return_lse: bool = False,
+        enable_pdl: bool | None = None,
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """Attention of one layer: out [M, num_qo_heads, head_dim] of q's type, with return_lse also the LSE
+        in base 2, float32 [M, num_qo_heads].
+
+        q: [M, num_qo_heads, head_dim]. k, v: [N, num_kv_heads, head_dim]. Block rows without blocks are 0 with
+        LSE -inf. enable_pdl changes no number.
+        """
+        require_context()
+        only_default(scale_q=(scale_q, None), scale_k=(scale_k, None), scale_v=(scale_v, None))
+        plan = self._planned(self._path())
+        wide = [self.N, plan.num_kv_heads, plan.head_dim]
+        shapes = check_planned_shapes(
+            q=(q, [self.M, plan.num_qo_heads, plan.head_dim]), k=(k, wide), v=(v, wide)
+        )
+        settle(shapes, self._path(), during="run")
+        pages = (-1, plan.page_size, plan.num_kv_heads, plan.head_dim)
+        result, natural = self._launch(q, k.reshape(pages), v.reshape(pages), with_lse=return_lse)
+        return self._results(result, natural, out, lse)
+
+    def forward(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        scale_q: torch.Tensor | None = None,
+        scale_k: torch.Tensor | None = None,
+        scale_v: torch.Tensor | None = None,
+        pos_encoding_mode: str = "NONE",
+        use_fp16_qk_reduction: bool = False,
+        logits_soft_cap: float | None = None,
+        sm_scale: float | None = None,
+        rope_scale: float | None = None,
+        rope_theta: float | None = None,
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """Deprecated: like `run`, but its own options replace those of the plan."""
+        self._forward_options(
+            pos_encoding_mode, use_fp16_qk_reduction, logits_soft_cap, sm_scale, rope_scale, rope_theta
+        )
+        return self.run(q, k, v, scale_q, scale_k, scale_v)
+
+    def _check_other_backends(self, block_mask: torch.Tensor | None, *options: object) -> None:
+        """Options of backends for other GPUs, which the library refuses on these."""
+        if any(option is not None for option in options):
+            message = (
+                "kv_splits/use_clc/q_scale/k_scale/v_scale are only supported for backend='vsa_sm100_blk64', "
+                f"got backend={self._backend!r}"
+            )
+            refuse_option("kv_splits", "given", "None", ValueError, message, "fa2")
+        if block_mask is not None:
+            message = "block_mask is only supported for the vsa_sm100_blk128"
+            refuse_option("block_mask", "given", "None", ValueError, message, "fa2")
+
+
+class VariableBlockSparseAttentionWrapper(_SparseWrapper):
+    """A mask for each KV head, in blocks of any size: `plan` once, `run` for every layer.
+
+    float_workspace_buffer: uint8 [bytes], 16-byte aligned. backend "auto" is what the library picks on an
+    H200 and stays as picked by the first plan.
+    """
+
+    def __init__(self, float_workspace_buffer: torch.Tensor, backend: str = "auto") -> None:
+        require_context()
+        self._start(float_workspace_buffer, "NHD", backend, False)
+
+    def plan(
+        self,
+        block_mask_map: torch.Tensor,
+        block_row_sz: torch.Tensor,
+        block_col_sz: torch.Tensor,
+        num_qo_heads: int,
+        num_kv_heads: int,
+        head_dim: int,
+        causal: bool = False,
+        pos_encoding_mode: str = "NONE",
+        use_fp16_qk_reduction: bool = False,
+        logits_soft_cap: float | None = None,
+        sm_scale: float | None = None,
+        rope_scale: float | None = None,
+        rope_theta: float | None = None,
+        non_blocking: bool = True,
+        q_data_type: str | torch.dtype = "float16",
+        kv_data_type: str | torch.dtype | None = None,
+    ) -> None:
+        """Plan masks: block_mask_map bool [num_kv_heads, block rows, block columns], block_row_sz int32
+        [num_kv_heads, block rows] and block_col_sz int32 [num_kv_heads, block columns] in tokens. The sizes
+        add up to the same number of rows, and of columns, on every head.
+        """
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        require_context()
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None)
+        only_default(use_fp16_qk_reduction=(use_fp16_qk_reduction, False))
+        backend = self._backend
+        if backend == "auto":
+            dims = (head_dim, head_dim)
+            backend = pick_backend(q_dtype, *dims, mask=False, positions=pos_encoding_mode)
+        path = path_of(backend)
+        # The library passes no slopes here, and an empty map ends in an IndexError of its own.
+        only_default(pos_encoding_mode=(pos_encoding_mode, "NONE"))
+        check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
+        blocks = VariableBlocks(block_mask_map, block_row_sz, block_col_sz, num_kv_heads)
+        settle(blocks.findings(), path, during="plan")
+        if not bool(block_mask_map.any()):
+            raise not_modelled("block_mask_map", "a map without blocks")
+        if num_kv_heads < 1 or num_qo_heads % num_kv_heads:
+            message = "num_qo_heads must be a multiple of num_kv_heads"
+            refuse_option("num_qo_heads", num_qo_heads, "multiples", AssertionError, message, path)
+        kv_indptr, indices = blocks.columns()
+        rows = block_row_sz.flatten().cumsum(0, dtype=torch.int32)
+        lengths = kv_indptr[1:] - kv_indptr[:-1]
+        plan = self._make_plan(
+            {
+                "indptr": ("", kv_indptr),
+                "indices": ("", indices),
+                "last": ("", lengths.clamp(max=1)),
+                "qo": ("", torch.cat([rows.new_zeros(1), rows])),
+            },
+            (),
+            path,
+            batch=len(lengths),
+            num_qo_heads=num_qo_heads // num_kv_heads,
+            num_kv_heads=1,
+            head_dim=head_dim,
+            head_dim_vo=head_dim,
+            page_size=1,
+            q_dtype=q_dtype,
+            kv_dtype=kv_dtype,
+            non_blocking=non_blocking,
+            cache_names=("k", "v"),
+            checks_pages=False,
+        )
+        self._backend, self._taken = backend, path
+        self._num_kv_heads = num_kv_heads
+        self._gqa_group_size = num_qo_heads // num_kv_heads
+        self._rows = int(block_row_sz[0].sum())
+        self._columns = int(block_col_sz[0].sum())
+        self._keep_scoring(
+            causal=causal,
+            window_left=-1,
+            logits_soft_cap=logits_soft_cap,
+            sm_scale=sm_scale,
+            pos_encoding_mode=pos_encoding_mode,
+            rope_scale=rope_scale,
+            rope_theta=rope_theta,
+        )
+        self._keep(plan, arguments)
+
+    def run(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        out: torch.Tensor | None = None,
+        lse: torch.Tensor | None = None,
+        return_lse: bool = False,
+        enable_pdl: bool | None = None,
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """Attention of one layer: out [num_qo_heads, rows, head_dim] of q's type, with return_lse also the
+        LSE in base 2, float32 [num_qo_heads, rows].
+
+        q: [num_qo_heads, rows, head_dim]. k, v: [num_kv_heads, columns, head_dim]. out= and lse= are as the
+        kernel writes them, [num_kv_heads * rows, group, head_dim] and without head_dim (sparse.py, run).
+        """
+        require_context()
+        plan = self._planned(self._path())
+        heads, group, dim = self._num_kv_heads, self._gqa_group_size, plan.head_dim
+        wide = [heads, self._columns, dim]
+        shapes = check_planned_shapes(q=(q, [heads * group, self._rows, dim]), k=(k, wide), v=(v, wide))
+        settle(shapes, self._path(), during="run")
+        rows = q.reshape(heads, group, self._rows, dim).transpose(1, 2).reshape(-1, group, dim)
+        result, natural = self._launch(
+            rows, k.reshape(-1, 1, 1, dim), v.reshape(-1, 1, 1, dim), with_lse=return_lse
+        )
+        told = self._results(result, natural, out, lse)
+        if isinstance(told, tuple):
+            return self._by_head(told[0]), self._by_head(told[1])
+        return self._by_head(told)
+
+    def forward(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        pos_encoding_mode: str = "NONE",
+        use_fp16_qk_reduction: bool = False,
+        logits_soft_cap: float | None = None,
+        sm_scale: float | None = None,
+        rope_scale: float | None = None,
+        rope_theta: float | None = None,
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """Deprecated: like `run`, but its own options replace those of the plan."""
+        self._forward_options(
+            pos_encoding_mode, use_fp16_qk_reduction, logits_soft_cap, sm_scale, rope_scale, rope_theta
+        )
+        return self.run(q, k, v)
+
+    def _by_head(self, tensor: torch.Tensor) -> torch.Tensor:
+        """[kv heads * rows, group, ...] as [kv heads * group, rows, ...]."""
+        apart = tensor.view(self._num_kv_heads, self._rows, *tensor.shape[1:])
+        return apart.transpose(1, 2).flatten(0, 1).contiguous()
+
+
+__all__ = ["BlockSparseAttentionWrapper", "VariableBlockSparseAttentionWrapper"]

@@ -5,10 +5,17 @@ wrong. What is modelled and what isn't: `fakes/README.md`. Nothing here comes fr
 """
 
 from flashinfer.activation import gelu_and_mul, gelu_tanh_and_mul, silu_and_mul
-from flashinfer.cascade import merge_state, merge_state_in_place, merge_states
+from flashinfer.attention import BatchAttention, BatchAttentionWithAttentionSinkWrapper
+from flashinfer.cascade import (
+    MultiLevelCascadeAttentionWrapper,
+    merge_state,
+    merge_state_in_place,
+    merge_states,
+)
 from flashinfer.decode import (
     BatchDecodeWithPagedKVCacheWrapper,
     CUDAGraphBatchDecodeWithPagedKVCacheWrapper,
+    single_decode_with_kv_cache,
 )
 from flashinfer.norm import (
     fused_add_rmsnorm,
@@ -18,7 +25,13 @@ from flashinfer.norm import (
     rmsnorm,
 )
 from flashinfer.page import append_paged_kv_cache, get_batch_indices_positions, get_seq_lens
-from flashinfer.prefill import BatchPrefillWithPagedKVCacheWrapper
+from flashinfer.prefill import (
+    BatchPrefillWithPagedKVCacheWrapper,
+    BatchPrefillWithRaggedKVCacheWrapper,
+    single_prefill_with_kv_cache,
+    single_prefill_with_kv_cache_return_lse,
+)
+from flashinfer.quantization import packbits, segment_packbits
 from flashinfer.rope import (
     apply_llama31_rope,
     apply_llama31_rope_inplace,
@@ -44,13 +57,20 @@ from flashinfer.sampling import (
     top_p_renorm_probs,
     top_p_sampling_from_probs,
 )
+from flashinfer.sparse import BlockSparseAttentionWrapper, VariableBlockSparseAttentionWrapper
 
 __version__ = "0.7.2.post1+fake"
 
 __all__ = [
+    "BatchAttention",
+    "BatchAttentionWithAttentionSinkWrapper",
     "BatchDecodeWithPagedKVCacheWrapper",
     "BatchPrefillWithPagedKVCacheWrapper",
+    "BatchPrefillWithRaggedKVCacheWrapper",
+    "BlockSparseAttentionWrapper",
     "CUDAGraphBatchDecodeWithPagedKVCacheWrapper",
+    "MultiLevelCascadeAttentionWrapper",
+    "VariableBlockSparseAttentionWrapper",
     "__version__",
     "append_paged_kv_cache",
     "apply_llama31_rope",
@@ -75,10 +95,15 @@ __all__ = [
     "merge_state_in_place",
     "merge_states",
     "min_p_sampling_from_probs",
+    "packbits",
     "rmsnorm",
     "sampling_from_logits",
     "sampling_from_probs",
+    "segment_packbits",
     "silu_and_mul",
+    "single_decode_with_kv_cache",
+    "single_prefill_with_kv_cache",
+    "single_prefill_with_kv_cache_return_lse",
     "softmax",
     "top_k_mask_logits",
     "top_k_renorm_probs",

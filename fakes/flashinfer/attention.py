@@ -29,6 +29,7 @@ from flashinfer._cache import page_size_of, unpack_cache
 from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
 from flashinfer._options import DTYPES, canonical_dtype, only_default, refuse_option
 from flashinfer._schedule import Scheduled
+from flashinfer._sink import BatchAttentionWithAttentionSinkWrapper
 
 LN2 = math.log(2.0)
 
@@ -269,4 +270,4 @@ def _batch(planned: _Planned) -> Batch | None:
     )
 
 
-__all__ = ["BatchAttention"]
+__all__ = ["BatchAttention", "BatchAttentionWithAttentionSinkWrapper"]

@@ -74,3 +74,41 @@ NO_ROWS = Mistake(
         "zh": "没有 block 的 grid 无法启动",
     },
 )
+
+HEAD_NOT_PACKED = Mistake(
+    "head_dim_unaligned",
+    what={
+        "en": "{argument} has head_dim {value}; it must be a multiple of {pack} (16 bytes).",
+        "zh": "{argument} 的 head_dim 是 {value}，应当是 {pack} 的倍数（16 字节）。",
+    },
+    fix={"en": "pad the heads, or merge with flashinfer.", "zh": "补齐 head，或者用 flashinfer 合并。"},
+)
+
+ROW_NOT_PACKED = Mistake(
+    "row_unaligned",
+    what={
+        "en": "the last dimension of {argument} is {value}, {bytes} bytes: no multiple of 16.",
+        "zh": "{argument} 的最后一维是 {value}，共 {bytes} 字节，不是 16 的倍数。",
+    },
+    fix={
+        "en": "make 2 * hidden a multiple of 8 half numbers.",
+        "zh": "让 2 * hidden 是 8 个半精度数的倍数。",
+    },
+    real={"rows": raises(ValueError, "The pointers must be multiple of 16 bytes.", "run")},
+)
+
+BOTH_EMPTY = Mistake(
+    "both_states_empty",
+    what={
+        "en": "both states are empty (LSE -inf) at [row, head] {position}.",
+        "zh": "[行, 头] {position} 处两个状态都是空的（LSE 为 -inf）。",
+    },
+    fix={
+        "en": "flashinfer's merge_state gives 0 and -inf there (base 2), or set these rows yourself.",
+        "zh": "flashinfer 的 merge_state 会给出 0 和 -inf（以 2 为底），也可以自己处理这些行。",
+    },
+    note={
+        "en": "It computes exp((-inf) - (-inf)), so this row's output and LSE are NaN",
+        "zh": "它会算 exp((-inf) - (-inf))，这一行的输出和 LSE 都是 NaN",
+    },
+)

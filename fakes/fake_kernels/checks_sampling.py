@@ -8,8 +8,8 @@ from numbers import Real
 import torch
 
 from fake_kernels import mistakes_sampling as m
-from fake_kernels.mistakes_rows import NO_ROWS
 from fake_kernels.findings import Finding
+from fake_kernels.mistakes_rows import NO_ROWS
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 SUM_TOLERANCE = 1e-2

@@ -7,7 +7,7 @@ PORT ?= 8000
 TORCH_INDEX ?=
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -q $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-.PHONY: setup serve test ci lint bench lock frontend clean
+.PHONY: setup serve test wheels ci lint bench lock frontend clean
 
 setup: $(VENV)/.installed frontend
 
@@ -32,7 +32,11 @@ lint: setup
 test: setup
 	$(PY) -m pytest
 
-ci: test lint
+# The real flashinfer's wheel, for its sources: a test holds the fakes' signatures to them. Without it that test is skipped.
+wheels: setup
+	$(PY) tools/real_wheels.py
+
+ci: wheels test lint
 	$(PY) tools/problems.py verify
 	$(PY) tools/steps.py check
 

@@ -1,37 +1,19 @@
-"""The fakes' signatures against those of the real packages: names, order, kinds and defaults."""
+"""The fakes' signatures against the recorded ones of the real packages: names, order, kinds and defaults.
+
+`python tools/real_wheels.py --record` records them; test_fake_wheel_signatures.py reads the packages themselves.
+"""
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import json
-from pathlib import Path
 
 import pytest
 
-SIGNATURES: dict[str, list[str]] = json.loads(
-    (Path(__file__).parent / "golden" / "signatures.json").read_text()
-)
+from tools.real_wheels import RECORDED
+from tools.wheel_signatures import of_object, written
 
-
-def written(function: object) -> list[str]:
-    """The parameters as the recorded ones are written."""
-    shown: list[str] = []
-    starred = False
-    for parameter in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            shown.append(f"*{parameter.name}")
-            starred = True
-            continue
-        if parameter.kind is parameter.VAR_KEYWORD:
-            shown.append(f"**{parameter.name}")
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
-            shown.append("*")
-            starred = True
-        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
-        shown.append(parameter.name + default)
-    return shown
+SIGNATURES: dict[str, list[str]] = json.loads(RECORDED.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -40,8 +22,7 @@ def test_signature(name: str) -> None:
     found = importlib.import_module(module)
     for part in path.split("."):
         found = getattr(found, part)
-    real = [parameter.replace("=1e-6", "=1e-06") for parameter in SIGNATURES[name]]
-    assert written(found) == real
+    assert written(of_object(found)) == SIGNATURES[name]
 
 
 def test_what_the_package_exports_is_what_its_modules_define() -> None:

@@ -149,14 +149,14 @@ class BlockSparseAttentionWrapper(_SparseWrapper):
         settle(findings(), path, during="plan")
         count = len(indptr) - 1
         rows = [min(R, M - i * R) for i in range(count)]
-        lengths = ((indptr[1:] - indptr[:-1]) * C).tolist()
+        counts = indptr[1:] - indptr[:-1]
         qo_indptr = torch.tensor([min(i * R, M) for i in range(count + 1)], dtype=torch.int32)
-        given = MaskOf(blocks.flat_mask(), packed_mask, rows, lengths, ("mask", "packed_mask"))
+        given = MaskOf(blocks.flat_mask(), packed_mask, rows, (counts * C).tolist(), ("mask", "packed_mask"))
         plan = self._make_plan(
             {
                 "indptr": ("indptr", indptr),
                 "indices": ("indices", indices),
-                "last": ("", torch.full((count,), C, dtype=torch.int32)),
+                "last": ("", counts.clamp(max=1) * C),
                 "qo": ("", qo_indptr),
             },
             (),

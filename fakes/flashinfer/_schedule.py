@@ -17,7 +17,7 @@ from fake_kernels.schedule import Batch, PlanInfo
 
 from flashinfer._plan import Plan
 
-_WHERE = "Error in function 'aligned_alloc' at allocator.h:59: "
+_WHERE = "Error in function 'aligned_alloc' at .../allocator.h:71: "
 """How the library's messages begin (exception.h); without the folder that it was built in."""
 
 

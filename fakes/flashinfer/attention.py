@@ -19,7 +19,7 @@ from fake_kernels.checks_paged import PagedMetadata, check_heads, check_pages, c
 from fake_kernels.checks_persistent import check_batch, check_lengths
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
-from fake_kernels.outcomes import UNMEASURED, Outcome, raises
+from fake_kernels.outcomes import NAN, UNMEASURED, Outcome, raises
 from fake_kernels.paged import token_slots
 from fake_kernels.reference import Request, attend
 from fake_kernels.schedule import Batch
@@ -199,7 +199,11 @@ class BatchAttention(Scheduled):
         assert planned is not None
         k_cache, v_cache = unpack_cache(kv_cache, self._kv_layout, "persistent")
         found = self._findings(planned, q, k_cache, v_cache, out, lse, logits_soft_cap)
-        act(planned.fault or settle(found, "persistent", during="run"))
+        fault = planned.fault or settle(found, "persistent", during="run")
+        act(fault)
+        if fault is not None and fault.kind == "nan":
+            nan = torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan)
+            return nan[0] if out is None else out.copy_(nan[0]), nan[1] if lse is None else lse.copy_(nan[1])
         requests = [
             Request(
                 planned.qo_indptr[i],
@@ -230,6 +234,8 @@ class BatchAttention(Scheduled):
     ) -> Iterator[Finding]:
         if soft_cap != planned.soft_cap:
             outcome = ms.CAP_WITHOUT_PLAN if planned.soft_cap <= 0 < soft_cap else None
+            if soft_cap == 0.0 < planned.soft_cap:
+                outcome = NAN
             params = {"value": soft_cap, "planned": planned.soft_cap}
             yield Finding(ms.SOFT_CAP_DIFFERS, "logits_soft_cap", params, outcome)
         yield from check_dtypes(planned, q, k_cache, v_cache)

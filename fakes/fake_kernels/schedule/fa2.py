@@ -60,7 +60,7 @@ def decide(batch: Batch) -> Decision:
     if blocks > padded:
         raise ValueError(
             "new batch size should not exceed padded batch size. If you are using fixed split size, please "
-            "consider disabling cuda graph. "
+            "consider disabling cuda graph."
         )
     layout, offsets = _carve(batch, tile, split, padded)
     return Decision(tile, chunk, split, tiles, chunks, padded, layout, offsets)

@@ -2,7 +2,8 @@
 
 The CUDA-core decode planner asks the CUDA runtime for that number (scheduler.cuh,
 BatchDecodeWithPagedKVCacheWorkEstimationDispatched), which depends on the registers of the compiled kernel
-and can't be computed here. So it was measured (tools/measure_plans.py); outside the table it is unknown.
+and can't be computed here. So it was measured (tools/measure_plans.py, on an H200 with flashinfer 0.7.2.post1 compiled on
+the spot); outside the table it is unknown, and another compiler may give a kernel other registers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,24 @@ FA2_BLOCKS_PER_SM = 2
 GROUPS = (1, 2, 3, 4, 6, 8, 16)
 """Query heads a KV head that CUDA-core decode is built for (utils.cuh, DISPATCH_GQA_GROUP_SIZE)."""
 
-DECODE_BLOCKS_PER_SM: dict[tuple[str, int, bool, bool], tuple[int, ...]] = {}
+DECODE_BLOCKS_PER_SM: dict[tuple[str, int, bool, bool], tuple[int, ...]] = {
+    ("float16", 128, False, False): (6, 9, 9, 9, 8, 8, 4),
+    ("float16", 128, False, True): (6, 9, 9, 9, 8, 8, 3),
+    ("float16", 128, True, False): (6, 8, 8, 8, 9, 8, 3),
+    ("float16", 128, True, True): (6, 8, 8, 8, 8, 8, 3),
+    ("bfloat16", 128, False, False): (6, 9, 9, 9, 8, 9, 3),
+    ("bfloat16", 128, False, True): (6, 9, 9, 9, 9, 9, 3),
+    ("bfloat16", 128, True, False): (6, 8, 8, 9, 9, 9, 3),
+    ("bfloat16", 128, True, True): (6, 8, 8, 8, 9, 9, 3),
+    ("float16", 64, False, False): (6, 9, 9, 9, 9, 9, 8),
+    ("float16", 64, False, True): (6, 9, 9, 8, 8, 8, 7),
+    ("float16", 64, True, False): (6, 8, 8, 9, 9, 8, 7),
+    ("float16", 64, True, True): (6, 8, 8, 8, 8, 8, 7),
+    ("bfloat16", 64, False, False): (6, 9, 9, 9, 9, 9, 7),
+    ("bfloat16", 64, False, True): (6, 9, 9, 9, 8, 9, 7),
+    ("bfloat16", 64, True, False): (6, 8, 8, 9, 8, 8, 7),
+    ("bfloat16", 64, True, True): (6, 8, 9, 8, 8, 7, 7),
+}
 """By (type, head_dim, sliding window, soft cap): blocks a SM for each of `GROUPS`."""
 
 STANDS_FOR = {"float32": "float16"}

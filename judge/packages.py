@@ -95,6 +95,9 @@ class ProblemToml(Strict):
     random_cases: int = Field(4, ge=0, le=40)
     exhaustive: bool = False
     picture: str | None = None
+    requests: dict[str, str] = Field(
+        default_factory=dict, description="how an output's positions belong to requests: `judge.core.picture`"
+    )
     limits: Limits = Limits()
     timing: Timing | None = None
     tolerance: dict[str, float] = Field(default_factory=dict)

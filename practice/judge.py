@@ -36,6 +36,7 @@ except ImportError:
     sys.exit("The packages of this project are missing: run `make setup` once (it makes .venv).")
 
 from judge import local
+from judge.core.picture import pictures
 from judge.core.verdict import Mismatch
 from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
 from judge.packages import Package, PackageError, find_package, load_package, show_value, survey
@@ -220,13 +221,15 @@ def judge_once(
     elif case_name is not None:
         print_case(console, package, verdict, case_name, lang)
     else:
-        print_verdict(console, verdict, seed, public_only, lang)
+        print_verdict(console, package, verdict, seed, public_only, lang)
     if verdict["status"] == "system_error":
         return SYSTEM
     return ACCEPTED if verdict["status"] == "accepted" else NOT_ACCEPTED
 
 
-def print_verdict(console: Console, verdict: dict[str, Any], seed: int, public_only: bool, lang: str) -> None:
+def print_verdict(
+    console: Console, package: Package, verdict: dict[str, Any], seed: int, public_only: bool, lang: str
+) -> None:
     def text(key: str, **params: Any) -> str:
         return TEXTS[key][lang].format(**params)
 
@@ -248,7 +251,7 @@ def print_verdict(console: Console, verdict: dict[str, Any], seed: int, public_o
                     f"  → {text('read')}: steps/{chapter}/text.{lang}.md #{anchor}", style="dim", markup=False
                 )
     if verdict["counterexample"]:
-        print_counterexample(console, verdict["counterexample"], lang)
+        print_counterexample(console, package, verdict["counterexample"], lang)
     if not accepted and not public_only:
         console.print("\n" + text("seed", seed=seed), style="dim")
 
@@ -279,7 +282,7 @@ def print_failures(console: Console, verdict: dict[str, Any], lang: str) -> None
         console.print(said, markup=False)
 
 
-def print_counterexample(console: Console, example: dict[str, Any], lang: str) -> None:
+def print_counterexample(console: Console, package: Package, example: dict[str, Any], lang: str) -> None:
     console.print(f"\n{TEXTS['counterexample'][lang]} ({example['case']})", style="bold", markup=False)
     print_values(console, TEXTS["inputs"][lang], example["inputs"])
     print_both(console, example["expected"], example["got"], lang)
@@ -288,6 +291,17 @@ def print_counterexample(console: Console, example: dict[str, Any], lang: str) -
     for mismatch in example["mismatches"]:
         text = say_mismatch(Mismatch(**mismatch), lang)
         console.print(f"  {text}", style="red", markup=False)
+    print_pictures(console, package, example["expected"], example["got"], lang)
+
+
+def print_pictures(
+    console: Console, package: Package, expected: Any, got: dict[str, Any] | None, lang: str
+) -> None:
+    """Where outputs differ: which request, which position."""
+    for drawn in pictures(expected, got, package.info.requests, lang):
+        console.print(
+            "\n" + "\n".join(f"    {line}" for line in drawn.splitlines()), markup=False, highlight=False
+        )
 
 
 def print_values(console: Console, title: str, values: dict[str, Any]) -> None:
@@ -321,6 +335,8 @@ def print_case(console: Console, package: Package, verdict: dict[str, Any], name
         console.print(case.note[lang], style="dim", markup=False)
     print_values(console, TEXTS["inputs"][lang], dict(case.inputs))
     print_both(console, dict(case.expected), result["got"], lang)
+    if result["mismatches"]:
+        print_pictures(console, package, dict(case.expected), result["got"], lang)
     for message in (result["message"], verdict["message"]):
         if message and message["code"] != "mismatches":
             console.print(say(message, lang), style="red", markup=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 from flask_babel import gettext
 
+from judge.core.picture import pictures
 from judge.core.status import Status
 from judge.core.verdict import Json
 from judge.core.wording import say, say_diagnosis, say_status
@@ -30,6 +31,7 @@ class CaseView:
     case: PublicCase | None = None
     got: Json = None
     mismatches: list[str] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
     output: str = ""
 
 
@@ -51,6 +53,7 @@ class Counterexample:
     got: Json
     message: str
     mismatches: list[str]
+    drawn: list[str]
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ def present(found: Details, package: Package | None) -> Result:
     public = {c.name: c for c in package.public} if package else {}
     place = {name: i for i, name in enumerate(public)}
     in_order = sorted(verdict["cases"], key=lambda c: place.get(_own_name(c), len(place)))
-    cases = [case_view(c, public, i) for i, c in enumerate(in_order, 1)]
+    requests = package.info.requests if package else {}
+    cases = [case_view(c, public, i, requests) for i, c in enumerate(in_order, 1)]
     hidden = Counter(c.message for c in cases if c.hidden and c.message)
     base |= {"total": verdict["total"]}
     return Result(
@@ -119,17 +123,21 @@ def present(found: Details, package: Package | None) -> Result:
         cases=cases,
         hidden_messages=hidden.most_common(),
         diagnosis=[_diagnosis(d) for d in verdict["diagnosis"]],
-        counterexample=_counterexample(verdict["counterexample"]),
+        counterexample=_counterexample(verdict["counterexample"], requests),
         picture=package.picture if package else None,
     )
 
 
-def case_view(case: dict[str, Json], public: dict[str, PublicCase], number: int) -> CaseView:
-    """A case as it stands in a verdict or comes while one is made."""
+def case_view(
+    case: dict[str, Json], public: dict[str, PublicCase], number: int, requests: dict[str, str]
+) -> CaseView:
+    """A case as it stands in a verdict. `requests`: the problem's, for pictures."""
     hidden = case["group"] == "hidden"
     name = _own_name(case)
     status = Status(case["status"])
     mismatches = [say(m, language()) for m in case.get("mismatches") or []]
+    shown = public.get(name)
+    wrong = shown is not None and not hidden and status is Status.WRONG_ANSWER
     return CaseView(
         label=gettext("hidden case %(n)s", n=number) if hidden else name,
         status=status,
@@ -137,9 +145,10 @@ def case_view(case: dict[str, Json], public: dict[str, PublicCase], number: int)
         time_ms=case["time_ms"],
         message="" if mismatches else _said(case["message"], hidden=hidden),
         hidden=hidden,
-        case=None if hidden else public.get(name),
+        case=None if hidden else shown,
         got=case.get("got"),
         mismatches=mismatches,
+        drawn=pictures(shown.expected, case.get("got"), requests, language()) if wrong and shown else [],
         output=case.get("output") or "",
     )
 
@@ -158,7 +167,7 @@ def _diagnosis(entry: dict[str, Json]) -> Diagnosis:
     return Diagnosis(entry["kind"], say_diagnosis(entry, language()), section)
 
 
-def _counterexample(data: dict[str, Json] | None) -> Counterexample | None:
+def _counterexample(data: dict[str, Json] | None, requests: dict[str, str]) -> Counterexample | None:
     if data is None:
         return None
     mismatches = [say(m, language()) for m in data["mismatches"] or []]
@@ -168,4 +177,5 @@ def _counterexample(data: dict[str, Json] | None) -> Counterexample | None:
         got=data["got"],
         message="" if mismatches else _said(data["message"]),
         mismatches=mismatches,
+        drawn=pictures(data["expected"], data["got"], requests, language()),
     )

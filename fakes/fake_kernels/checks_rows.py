@@ -29,6 +29,46 @@ def require_rows(
     settle(findings(), "rows", during="run")
 
 
+def require_dimensions(*allowed: tuple[str, ...], **given: torch.Tensor) -> None:
+    """Refuse tensors with another number of dimensions than one of `allowed`, each its dimensions by name."""
+    settle(
+        (
+            Finding(
+                m.SHAPES_DIFFER, name, {"got": list(tensor.shape), "expected": " / ".join(map(str, allowed))}
+            )
+            for name, tensor in given.items()
+            if tensor.ndim not in map(len, allowed)
+        ),
+        "rows",
+        during="run",
+    )
+
+
+def require_last_dim(**given: torch.Tensor) -> None:
+    """Refuse tensors whose rows are not dense."""
+    found = (one for name, tensor in given.items() for one in last_dim(name, tensor))
+    settle(found, "rows", during="run")
+
+
+def last_dim(name: str, tensor: torch.Tensor) -> Iterator[Finding]:
+    """Whether the numbers of a row lie side by side."""
+    if tensor.ndim and tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
+        yield Finding(m.LAST_DIM_STRIDED, name, {"stride": list(tensor.stride())})
+
+
+def require_dense(**given: torch.Tensor) -> None:
+    """Refuse tensors that are not contiguous, for kernels that believe they are."""
+    settle(
+        (
+            Finding(m.STRIDES_IGNORED, name, {"stride": list(tensor.stride())})
+            for name, tensor in given.items()
+            if not tensor.is_contiguous()
+        ),
+        "rows",
+        during="run",
+    )
+
+
 def require_contiguous(**given: torch.Tensor) -> None:
     """Refuse tensors that are not contiguous."""
     settle(

@@ -9,9 +9,11 @@ import torch
 
 from fake_kernels import mistakes_sampling as m
 from fake_kernels.findings import Finding
-from fake_kernels.mistakes_rows import NO_ROWS
+from fake_kernels.mistakes_rows import NO_ROWS, NOT_CONTIGUOUS
 
-FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+TYPES = (torch.float16, torch.bfloat16, torch.float32)
+"""What the functions that check types take; the others bring any float type to float32."""
+
 SUM_TOLERANCE = 1e-2
 """How far a row of probabilities may be from sum 1: half types, rounded entry by entry, come to 0.4 percent."""
 
@@ -20,7 +22,7 @@ _TEMPERATURE_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float
 
 def check_matrix(name: str, rows: torch.Tensor, *, asserted: bool = False) -> Iterator[Finding]:
     """Whether these are float rows [B, V] that a kernel can read. asserted: the library checks the type."""
-    if rows.dtype not in FLOATS:
+    if rows.dtype not in TYPES and (asserted or not rows.is_floating_point()):
         wrong = m.DTYPE_ASSERTED if asserted else m.UNSUPPORTED_DTYPE
         yield Finding(wrong, name, {"dtype": str(rows.dtype)})
     if rows.ndim != 2 or rows.shape[1] == 0:
@@ -29,14 +31,14 @@ def check_matrix(name: str, rows: torch.Tensor, *, asserted: bool = False) -> It
         yield Finding(NO_ROWS, name)
     # The library's own .float() packs slices of half types; float32 is read where it lies.
     if not (rows if asserted else rows.float()).is_contiguous():
-        yield Finding(m.NOT_CONTIGUOUS, name, {"stride": list(rows.stride())})
+        yield Finding(NOT_CONTIGUOUS, name, {"stride": list(rows.stride())})
 
 
 def check_logits(
-    logits: torch.Tensor, *, check_nan: bool = False, empty_allowed: bool = False
+    logits: torch.Tensor, *, check_nan: bool = False, told: str = "logits", empty_allowed: bool = False
 ) -> Iterator[Finding]:
-    """NaN, and rows that are -inf everywhere."""
-    yield from _check_nan("logits", logits, check_nan)
+    """NaN (the library's message calls them `told`), and rows that are -inf everywhere."""
+    yield from _check_nan("logits", logits, check_nan, told)
     if not empty_allowed:
         yield from _first("logits", m.EMPTY_ROW, (logits == -torch.inf).all(dim=-1))
 
@@ -45,7 +47,7 @@ def check_probs(
     probs: torch.Tensor, *, check_nan: bool, empty_allowed: bool, any_sum: bool = False
 ) -> Iterator[Finding]:
     """NaN, negative entries, rows without any probability, rows that don't sum to 1 (unless any_sum)."""
-    yield from _check_nan("probs", probs, check_nan)
+    yield from _check_nan("probs", probs, check_nan, "probs")
     negative = (probs < 0).any(dim=-1)
     yield from _first("probs", m.NEGATIVE, negative, probs.amin(dim=-1))
     sums = probs.double().sum(dim=-1)
@@ -155,8 +157,9 @@ def check_seeds(seed: object, offset: object, outputs: int) -> Iterator[Finding]
             yield Finding(m.SEED_WRONG, name, {"message": message})
 
 
-def _check_nan(name: str, rows: torch.Tensor, checked: bool) -> Iterator[Finding]:
-    yield from _first(name, m.NAN_CHECKED if checked else m.NAN, rows.isnan().any(dim=-1))
+def _check_nan(name: str, rows: torch.Tensor, checked: bool, told: str) -> Iterator[Finding]:
+    for found in _first(name, m.NAN_CHECKED if checked else m.NAN, rows.isnan().any(dim=-1)):
+        yield Finding(found.mistake, name, {**found.params, "told": told})
 
 
 def _first(

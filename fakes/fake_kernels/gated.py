@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from fake_kernels import mistakes_rows as m
-from fake_kernels.checks_rows import require_rows
+from fake_kernels.checks_rows import require_dense, require_rows
 from fake_kernels.findings import Finding, settle
 from fake_kernels.outcomes import raises
 
@@ -21,6 +21,7 @@ def act_and_mul(activation: Activation, input: torch.Tensor, out: torch.Tensor |
         refusal = raises(ValueError, "The last dimension must be even (2 * hidden_size).", "run")
         odd = Finding(m.ODD_WIDTH, "input", {"value": input.shape[-1]}, refusal)
         settle([odd], "rows", during="run")
+    require_dense(input=input)
     gate, up = input.float().chunk(2, dim=-1)
     result = (activation(gate) * up).to(input.dtype)
     if out is None:
@@ -30,6 +31,7 @@ def act_and_mul(activation: Activation, input: torch.Tensor, out: torch.Tensor |
         params = {"got": list(out.shape), "expected": list(result.shape)}
         settle([Finding(m.SHAPES_DIFFER, "out", params, refusal)], "rows", during="run")
     require_rows(out=(out, result.shape, input.dtype))
+    require_dense(out=out)
     return out.copy_(result)
 
 

@@ -41,16 +41,6 @@ GATING_TYPE = Mistake(
     real={"rows": raises(RuntimeError, "gating_output must be float32, float16, or bfloat16", "run")},
 )
 
-STRIDED = Mistake(
-    "not_contiguous",
-    what={
-        "en": "{argument} is not contiguous (strides {stride}).",
-        "zh": "{argument} 不连续（步长 {stride}）。",
-    },
-    fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
-    note={"en": "Strides are not looked at", "zh": "不看步长"},
-)
-
 NAN = Mistake(
     "row_has_nan",
     what={"en": "row {position} of {argument} holds NaN.", "zh": "{argument} 的第 {position} 行有 NaN。"},

@@ -42,6 +42,30 @@ NOT_CONTIGUOUS = Mistake(
         "zh": "{argument} 不连续（步长 {stride}）。",
     },
     fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
+    real={"rows": raises(RuntimeError, "{argument} must be contiguous", "run")},
+)
+
+STRIDES_IGNORED = Mistake(
+    NOT_CONTIGUOUS.code,
+    what=NOT_CONTIGUOUS.what,
+    fix=NOT_CONTIGUOUS.fix,
+    note={
+        "en": "Strides are not looked at: it reads one row after the other from the first element on",
+        "zh": "不看步长：从第一个元素起，一行接一行地读",
+    },
+)
+
+LAST_DIM_STRIDED = Mistake(
+    "last_dim_not_contiguous",
+    what={
+        "en": "the last dimension of {argument} is not contiguous (strides {stride}).",
+        "zh": "{argument} 的最后一维不连续（步长 {stride}）。",
+    },
+    fix={
+        "en": "call .contiguous(); rows may be apart, the numbers of a row may not.",
+        "zh": "调用 .contiguous()；行与行可以隔开，一行之内的数必须相邻。",
+    },
+    note={"en": "It refuses such a tensor", "zh": "它会拒绝这样的张量"},
 )
 
 LSE_NOT_UPDATED = Mistake(

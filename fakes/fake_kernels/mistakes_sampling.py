@@ -39,16 +39,6 @@ DTYPE_ASSERTED = Mistake(
     },
 )
 
-NOT_CONTIGUOUS = Mistake(
-    "not_contiguous",
-    what={
-        "en": "{argument} is not contiguous (strides {stride}).",
-        "zh": "{argument} 不连续（步长 {stride}）。",
-    },
-    fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
-    real={"rows": raises(RuntimeError, "{argument} must be contiguous", "run")},
-)
-
 NAN = Mistake(
     "row_has_nan",
     what={"en": "row {position} of {argument} holds NaN.", "zh": "{argument} 的第 {position} 行有 NaN。"},
@@ -66,7 +56,7 @@ NAN_CHECKED = Mistake(
     NAN.code,
     what=NAN.what,
     fix=NAN.fix,
-    real={"rows": raises(ValueError, "Input {argument} contains NaN.", "run")},
+    real={"rows": raises(ValueError, "Input {told} contains NaN.", "run")},
 )
 
 NEGATIVE = Mistake(

@@ -12,6 +12,7 @@ import torch
 
 from fake_kernels import mistakes_moe as m
 from fake_kernels.findings import Finding
+from fake_kernels.mistakes_rows import STRIDES_IGNORED
 
 _SCALARS = {
     torch.float32: "Float",
@@ -119,7 +120,7 @@ def check_routing(
             yield Finding(m.OUTPUT_TYPE, name, params)
     for name, given in (("topk_weights", weights), ("topk_ids", ids), ("gating_output", gating)):
         if not given.is_contiguous():
-            yield Finding(m.STRIDED, name, {"stride": list(given.stride())})
+            yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())})
     for row in gating.isnan().any(dim=-1).nonzero().flatten().tolist()[:1]:
         yield Finding(m.NAN, "gating_output", {"position": row})
 
@@ -141,7 +142,7 @@ def check_alignment(
             expected = " or ".join(str(one) for one in wanted)
             yield Finding(m.INTEGER_BUFFER, name, {"got": str(given.dtype), "expected": expected})
         if not given.is_contiguous():
-            yield Finding(m.STRIDED, name, {"stride": list(given.stride())})
+            yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())})
     flat = topk_ids.flatten()
     lowest = torch.iinfo(flat.dtype).min if ignore_invalid else -1
     for at in ((flat < lowest) | (flat > num_experts - 2)).nonzero().flatten().tolist()[:1]:

@@ -17,7 +17,9 @@ import torch
 from fake_kernels import mistakes_rope as m
 from fake_kernels import mistakes_rows as mr
 from fake_kernels.checks_paged import first_decrease
+from fake_kernels.checks_rows import last_dim
 from fake_kernels.findings import Finding
+from fake_kernels.mistakes_indptr import NOT_A_VECTOR
 from fake_kernels.outcomes import raises
 
 _BUILT_HEAD_DIMS = (64, 128, 256, 512)
@@ -79,8 +81,7 @@ def check_heads(q: torch.Tensor, k: torch.Tensor, names: tuple[str, str] = ("q",
             told = raises(RuntimeError, f"{name} must be a 3D tensor", "run")
             params = {"got": list(given.shape), "expected": ["tokens", "heads", "head_dim"]}
             yield Finding(mr.SHAPES_DIFFER, name, params, told)
-        elif given.stride(-1) != 1 and given.shape[-1] > 1:
-            yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
+        yield from last_dim(name, given)
     if k.shape[0] != q.shape[0] or k.shape[2] != q.shape[2]:
         dim = 0 if k.shape[0] != q.shape[0] else 2
         told = raises(
@@ -121,7 +122,7 @@ def check_positions(
     if positions.ndim != 1 or len(positions) != rows:
         yield Finding(m.POSITION_COUNT, name, {"got": list(positions.shape), "expected": rows})
     if not positions.is_contiguous():
-        told = raises(RuntimeError, "pos_ids must be contiguous", "run")
+        told = raises(RuntimeError, "pos_ids must be contiguous", "run")  # the C++ name, also of `positions`
         yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(positions.stride())}, told)
     negative = (positions < 0).nonzero().flatten().tolist()
     for row in negative[:1]:
@@ -138,10 +139,11 @@ def check_ragged(indptr: torch.Tensor, offsets: torch.Tensor, rows: int) -> Iter
     for name, given in (("indptr", indptr), ("offsets", offsets)):
         if given.dtype not in (torch.int32, torch.int64):
             yield Finding(m.POSITION_TYPE, name, {"dtype": str(given.dtype)})
-        if given.ndim != 1 or not given.is_contiguous():
-            told = raises(RuntimeError, f"{name} must be contiguous", "run")
-            params = {"stride": list(given.stride())}
-            yield Finding(mr.NOT_CONTIGUOUS, name, params, told if given.ndim == 1 else None)
+        if given.ndim != 1:
+            told = raises(RuntimeError, f"{name} must be a 1D tensor", "run")
+            yield Finding(NOT_A_VECTOR, name, {"shape": list(given.shape)}, told)
+        if not given.is_contiguous():
+            yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
     if offsets.dtype != indptr.dtype:
         yield Finding(m.INDPTR_TYPES, "offsets", {"got": str(offsets.dtype), "expected": str(indptr.dtype)})
     entries, batch = indptr.tolist(), len(offsets)
@@ -170,8 +172,7 @@ def check_cache(cache: torch.Tensor, head_dim: int) -> Iterator[Finding]:
         params = {"got": list(cache.shape), "expected": ["positions", "rotary_dim"]}
         yield Finding(mr.SHAPES_DIFFER, "cos_sin_cache", params, told)
     if not cache.is_contiguous():
-        told = raises(RuntimeError, "cos_sin_cache must be contiguous", "run")
-        yield Finding(mr.NOT_CONTIGUOUS, "cos_sin_cache", {"stride": list(cache.stride())}, told)
+        yield Finding(mr.NOT_CONTIGUOUS, "cos_sin_cache", {"stride": list(cache.stride())})
     if cache.shape[1] > head_dim:
         params = {"rotary": cache.shape[1], "head_dim": head_dim}
         yield Finding(m.CACHE_TOO_WIDE, "cos_sin_cache", params)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import torch
-from fake_kernels.checks_rows import require_rows
+from fake_kernels.checks_rows import require_dimensions, require_last_dim, require_rows
 from fake_kernels.gated import rms_normed
+
+_ROWS = ("rows", "hidden")
+_HEADS = ("rows", "heads", "head_dim")
 
 
 def rmsnorm(
@@ -73,6 +76,8 @@ def layernorm(
         gemma=(gemma, hidden, torch.float32),
         beta=(beta, hidden, torch.float32),
     )
+    require_dimensions(_ROWS, input=input)
+    require_last_dim(input=input, gemma=gemma, beta=beta)
     rows = input.float()
     centred = rows - rows.mean(dim=-1, keepdim=True)
     scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + eps)
@@ -82,11 +87,14 @@ def layernorm(
 def _rmsnorm(
     input: torch.Tensor, weight: torch.Tensor, eps: float, out: torch.Tensor | None, weight_bias: float
 ) -> torch.Tensor:
+    require_dimensions(_ROWS, _HEADS, input=input)
     require_rows(weight=(weight, input.shape[-1:], input.dtype))
+    require_last_dim(input=input, weight=weight)
     result = rms_normed(input.float(), weight, eps, weight_bias).to(input.dtype)
     if out is None:
         return result
     require_rows(out=(out, input.shape, input.dtype))
+    require_last_dim(out=out)
     return out.copy_(result)
 
 
@@ -96,6 +104,8 @@ def _fused_add_rmsnorm(
     require_rows(
         residual=(residual, input.shape, input.dtype), weight=(weight, input.shape[-1:], input.dtype)
     )
+    require_dimensions(_ROWS, input=input)
+    require_last_dim(input=input, residual=residual, weight=weight)
     total = input.float() + residual.float()
     residual.copy_(total)
     input.copy_(rms_normed(total, weight, eps, weight_bias))

@@ -27,7 +27,8 @@ def get_seq_lens(kv_indptr: torch.Tensor, kv_last_page_len: torch.Tensor, page_s
     require_context()
     if is_strict():
         settle(check_integers(kv_indptr=kv_indptr, kv_last_page_len=kv_last_page_len), "rows", during="run")
-        settle(check_lengths(kv_indptr.tolist(), kv_last_page_len.tolist()), "rows", during="run")
+        found = check_lengths(kv_indptr.tolist(), kv_last_page_len.tolist(), page_size)
+        settle(found, "rows", during="run")
     pages = kv_indptr[1:] - kv_indptr[:-1]
     return torch.clamp(pages - 1, min=0) * page_size + kv_last_page_len
 

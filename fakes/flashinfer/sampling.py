@@ -151,10 +151,10 @@ def top_k_top_p_sampling_from_logits(
     seed: Seed = None,
     offset: Seed = None,
 ) -> torch.Tensor:
-    """As `top_k_top_p_sampling_from_probs`, of softmax(logits)."""
+    """As `top_k_top_p_sampling_from_probs`, of softmax(logits); check_nan looks at these ("Input probs ...")."""
     require_context()
     settle(check_matrix("logits", logits), "rows", during="run")
-    settle(check_logits(logits, check_nan=check_nan), "rows", during="run")
+    settle(check_logits(logits, check_nan=check_nan, told="probs"), "rows", during="run")
     probs = torch.softmax(logits.double(), dim=-1)
     weights = _top_k_top_p(logits, probs, top_k, top_p, indices, filter_apply_order)
     return _drawn(weights, indices, generator, seed, offset)[0]

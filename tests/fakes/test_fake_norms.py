@@ -110,6 +110,32 @@ REFUSED: dict[str, tuple[str, str, Callable[[], Any]]] = {
         lambda: sgl_kernel.merge_state_v2(torch.zeros(2, 3, 6), S, torch.zeros(2, 3, 6), S),
     ),
     "rows of 12 bytes": ("row_unaligned", "input", lambda: sgl_kernel.gelu_and_mul(torch.zeros(2, 6).half())),
+    "a slice of a wider projection": (
+        "not_contiguous",
+        "input",
+        lambda: flashinfer.silu_and_mul(torch.zeros(2, 24)[:, :16]),
+    ),
+    "out between other columns": (
+        "not_contiguous",
+        "out",
+        lambda: flashinfer.silu_and_mul(torch.zeros(2, 16), torch.zeros(2, 16)[:, :8]),
+    ),
+    "columns as rows": (
+        "last_dim_not_contiguous",
+        "input",
+        lambda: flashinfer.rmsnorm(torch.zeros(8, 2).t(), HIDDEN),
+    ),
+    "residual of columns": (
+        "last_dim_not_contiguous",
+        "residual",
+        lambda: flashinfer.fused_add_rmsnorm(ROWS, torch.zeros(8, 2).t(), HIDDEN),
+    ),
+    "one row without its dimension": ("shapes_differ", "input", lambda: flashinfer.rmsnorm(HIDDEN, HIDDEN)),
+    "heads in a fused norm": (
+        "shapes_differ",
+        "input",
+        lambda: flashinfer.fused_add_rmsnorm(V, V.clone(), HIDDEN),
+    ),
     "odd": ("odd_width", "input", lambda: flashinfer.gelu_tanh_and_mul(torch.zeros(2, 7))),
     "out": ("shapes_differ", "out", lambda: flashinfer.gelu_and_mul(ROWS, ROWS)),
 }

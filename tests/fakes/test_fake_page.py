@@ -86,7 +86,7 @@ UNMEASURED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "heads": ("shapes_differ", "append_key", {"key": torch.ones(3, 1, 8)}),
     "value rows": ("shapes_differ", "append_value", {"value": torch.ones(2, 2, 8)}),
     "type of the cache": ("dtypes_differ", "append_key", {"key": torch.ones(3, 2, 8).half()}),
-    "strided keys": ("not_contiguous", "append_key", {"key": torch.ones(3, 8, 2).transpose(1, 2)}),
+    "strided keys": ("last_dim_not_contiguous", "append_key", {"key": torch.ones(3, 8, 2).transpose(1, 2)}),
     "indptr from 1": ("kv_indptr_not_from_zero", "kv_indptr", {"indptr": i32(1, 2, 3)}),
     "indptr decreases": ("kv_indptr_decreasing", "kv_indptr", {"indptr": i32(0, 3, 2)}),
     "indices missing": ("indices_too_short", "kv_indices", {"indices": i32(2, 0)}),
@@ -214,6 +214,24 @@ def test_a_request_without_pages_has_no_length() -> None:
             flashinfer.get_seq_lens(indptr, i32(1, 2, 3), 4)
     with pytest.raises(KernelError, match="describes 3 requests"):
         flashinfer.get_seq_lens(indptr, i32(1, 2, 3), 4)
+
+
+@pytest.mark.parametrize(
+    ("code", "indptr", "last"),
+    [
+        ("kv_indptr_decreasing", i32(0, 3, 2), i32(1, 1)),
+        ("kv_indptr_not_from_zero", i32(1, 2, 3), i32(1, 1)),
+        ("last_page_len_zero", i32(0, 1, 2), i32(0, 1)),
+        ("last_page_len_too_large", i32(0, 1, 2), i32(5, 1)),
+        ("last_page_len_negative", i32(0, 0, 1), i32(-1, 1)),
+    ],
+)
+def test_lengths_of_wrong_metadata_are_refused(code: str, indptr: torch.Tensor, last: torch.Tensor) -> None:
+    with pytest.raises(KernelError) as caught:
+        flashinfer.get_seq_lens(indptr, last, 4)
+    assert caught.value.code == code
+    with mode.use("faithful"):
+        assert len(flashinfer.get_seq_lens(indptr, last, 4)) == 2
 
 
 def test_a_lost_context_stays_lost() -> None:

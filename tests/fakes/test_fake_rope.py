@@ -77,7 +77,7 @@ UNMEASURED: dict[str, tuple[str, str, Callable[[], Any]]] = {
         lambda: cached(i32(0, 1, 4), *FLAT, 64, CACHE),
     ),
     "strided q": (
-        "not_contiguous",
+        "last_dim_not_contiguous",
         "q",
         lambda: ids(torch.zeros(3, 64, 2).transpose(1, 2), K, IDS),
     ),

@@ -118,7 +118,7 @@ UNMEASURED: dict[str, tuple[str, str, Callable[[], Any]]] = {
         lambda: f.sampling_from_probs(P, torch.tensor([0, 2])),
     ),
     "seed alone": ("seed_alone", "seed", lambda: f.sampling_from_probs(P, seed=3)),
-    "double": ("dtypes_differ", "probs", lambda: f.sampling_from_probs(P.double())),
+    "integers": ("dtypes_differ", "probs", lambda: f.sampling_from_probs(torch.tensor([[0, 1]]))),
 }
 
 NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {
@@ -127,6 +127,12 @@ NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {
         ValueError,
         r"Input probs contains NaN\.",
         lambda: f.sampling_from_probs(NAN, check_nan=True),
+    ),
+    "NaN checked after the softmax": (
+        "row_has_nan",
+        ValueError,
+        r"Input probs contains NaN\.",
+        lambda: f.top_k_top_p_sampling_from_logits(NAN, 2, 0.5, check_nan=True),
     ),
     "one dimension": (
         "shapes_differ",
@@ -221,6 +227,12 @@ def test_probabilities_rounded_to_half_types_are_taken() -> None:
     for dtype in (torch.bfloat16, torch.float16):
         probs = torch.softmax(logits, dim=-1).to(dtype)
         assert flashinfer.sampling_from_probs(probs, seed=1, offset=0).shape == (4,)
+
+
+def test_any_float_type_is_brought_to_float32() -> None:
+    assert flashinfer.sampling_from_probs(P.double(), seed=1, offset=0).shape == (2,)
+    assert flashinfer.softmax(P.double()).dtype == torch.float32
+    assert flashinfer.top_p_renorm_probs(P.half(), 0.9).dtype == torch.float32
 
 
 def test_a_lost_context_stays_lost() -> None:

@@ -73,7 +73,8 @@ class Finding:
             sentences += [comma.join(names) + colon + clause for clause, names in alike.items()]
         account = semicolon.join(sentences)
         if self.mistake.note is not None:
-            account = account.rstrip(".。") + stop + self.mistake.note[lang]
+            note = self.mistake.note[lang].format(**values)
+            account += (" " if account.endswith(".") else stop) + note
         return account if account.endswith((".", "。")) else account + stop.strip()
 
 

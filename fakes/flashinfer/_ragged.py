@@ -183,6 +183,7 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             self._max_total_num_rows = plan.rows
         self._backend = backend
         self._had_mask = self._had_mask or masked
+        self._keep(plan, arguments)
         self._keep_scoring(
             causal=causal,
             window_left=window_left,
@@ -192,7 +193,6 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             rope_scale=rope_scale,
             rope_theta=rope_theta,
         )
-        self._keep(plan, arguments)
 
     begin_forward = plan
 

@@ -198,6 +198,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         )
         if self._use_tensor_cores and self._backend == "auto":
             self._backend = "fa2"
+        self._keep(plan, arguments)
         self._keep_scoring(
             causal=False,
             window_left=window_left,
@@ -207,7 +208,6 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
             rope_scale=rope_scale,
             rope_theta=rope_theta,
         )
-        self._keep(plan, arguments)
 
     begin_forward = plan
 

@@ -179,6 +179,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWrapper, PagedWrapper):
         if self._use_cuda_graph and self._max_total_num_rows is None:
             self._max_total_num_rows = plan.rows
         self._backend = backend
+        self._keep(plan, arguments)
         self._keep_scoring(
             causal=causal,
             window_left=window_left,
@@ -188,7 +189,6 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWrapper, PagedWrapper):
             rope_scale=rope_scale,
             rope_theta=rope_theta,
         )
-        self._keep(plan, arguments)
 
     begin_forward = plan
 

@@ -176,6 +176,7 @@ class BlockSparseAttentionWrapper(_SparseWrapper):
         self._backend, self._taken = backend, path
         self._use_tensor_cores = path != "dec"
         self.M, self.N, self.R, self.C = M, N, R, C
+        self._keep(plan, arguments)
         self._keep_scoring(
             causal=causal,
             window_left=-1,
@@ -185,7 +186,6 @@ class BlockSparseAttentionWrapper(_SparseWrapper):
             rope_scale=rope_scale,
             rope_theta=rope_theta,
         )
-        self._keep(plan, arguments)
 
     begin_forward = plan
 
@@ -336,6 +336,7 @@ class VariableBlockSparseAttentionWrapper(_SparseWrapper):
         self._gqa_group_size = num_qo_heads // num_kv_heads
         self._rows = int(block_row_sz[0].sum())
         self._columns = int(block_col_sz[0].sum())
+        self._keep(plan, arguments)
         self._keep_scoring(
             causal=causal,
             window_left=-1,
@@ -345,7 +346,6 @@ class VariableBlockSparseAttentionWrapper(_SparseWrapper):
             rope_scale=rope_scale,
             rope_theta=rope_theta,
         )
-        self._keep(plan, arguments)
 
     def run(
         self,

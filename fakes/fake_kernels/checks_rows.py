@@ -31,10 +31,13 @@ def require_rows(
 
 def require_dimensions(*allowed: tuple[str, ...], **given: torch.Tensor) -> None:
     """Refuse tensors with another number of dimensions than one of `allowed`, each its dimensions by name."""
+    expected = " or ".join(f"[{', '.join(names)}]" for names in allowed)
     settle(
         (
             Finding(
-                m.SHAPES_DIFFER, name, {"got": list(tensor.shape), "expected": " / ".join(map(str, allowed))}
+                m.SHAPES_DIFFER,
+                name,
+                {"got": list(tensor.shape), "expected": expected},
             )
             for name, tensor in given.items()
             if tensor.ndim not in map(len, allowed)

@@ -55,7 +55,7 @@ def check_probs(
         yield from _first("probs", m.EMPTY_ROW, sums == 0)
     if not any_sum:
         off = ((sums - 1).abs() > SUM_TOLERANCE) & (sums != 0)
-        yield from _first("probs", m.NOT_NORMALISED, off, sums)
+        yield from _first("probs", m.NOT_NORMALISED, off, (sums * 1e4).round() / 1e4)
 
 
 def check_temperature(temperature: object, rows: int) -> Iterator[Finding]:

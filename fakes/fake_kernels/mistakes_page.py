@@ -76,7 +76,7 @@ POSITION_BEYOND_PAGES = Mistake(
 POSITION_BEYOND_LENGTH = Mistake(
     "position_beyond_length",
     what={
-        "en": "{argument} of row {position} is {value}; kv_last_page_len gives request {request} {length} tokens.",
+        "en": "{argument} of row {position} is {value}; by kv_last_page_len request {request} has {length} tokens.",
         "zh": "第 {position} 行的 {argument} 是 {value}，而按 kv_last_page_len 请求 {request} 只有 {length} 个 token。",
     },
     fix={

@@ -31,8 +31,9 @@ ROTARY_DIM_UNALIGNED = Mistake(
         "zh": "取 {unit} 的倍数，或者就是 head_dim。",
     },
     note={
-        "en": "A thread turns {vector} neighbours at once and takes their partners from {vector} neighbours",
-        "zh": "一个线程一次旋转相邻的 {vector} 维，它们的搭档也必须是相邻的 {vector} 维",
+        "en": "A thread turns 8 neighbours or more at once; if they lie on both sides of the middle, or of the end, some "
+        "get a wrong partner or turn that should not",
+        "zh": "一个线程一次旋转相邻的 8 维或更多；它们若跨过中点或末尾，就会有几维配错搭档，或者不该转的也转了",
     },
 )
 

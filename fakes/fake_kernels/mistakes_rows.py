@@ -124,8 +124,8 @@ ROW_NOT_PACKED = Mistake(
 BOTH_EMPTY = Mistake(
     "both_states_empty",
     what={
-        "en": "both states are empty (LSE -inf) at [row, head] {position}.",
-        "zh": "[行, 头] {position} 处两个状态都是空的（LSE 为 -inf）。",
+        "en": "both states are empty (LSE -inf) at row, head {position}.",
+        "zh": "行、头为 {position} 处，两个状态都是空的（LSE 为 -inf）。",
     },
     fix={
         "en": "flashinfer's merge_state gives 0 and -inf there (base 2), or set these rows yourself.",

@@ -160,7 +160,10 @@ PARAMETER_RANGE = Mistake(
         "en": "top_k = vocabulary, top_p = 1 and min_p = 0 switch a filter off.",
         "zh": "top_k 取词表大小、top_p 取 1、min_p 取 0 就等于不过滤。",
     },
-    note={"en": "Nothing checks it", "zh": "没有检查"},
+    note={
+        "en": "Nothing checks it: a negative top_k counts as a huge one, a share out of range keeps one token or all",
+        "zh": "没有检查：负的 top_k 被当成很大的数，超出范围的比例则只留一个 token 或者全部保留",
+    },
 )
 
 PARAMETER_KIND = Mistake(

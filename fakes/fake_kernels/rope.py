@@ -107,7 +107,7 @@ def check_rotary_dim(rotary_dim: int, head_dim: int, interleave: bool) -> Iterat
         vector = max(8, head_dim // 32)
         unit = vector if interleave else 2 * vector
         if rotary_dim % unit:
-            params = {"value": rotary_dim, "head_dim": head_dim, "unit": unit, "vector": vector}
+            params = {"value": rotary_dim, "head_dim": head_dim, "unit": unit}
             yield Finding(m.ROTARY_DIM_UNALIGNED, "rotary_dim", params)
 
 

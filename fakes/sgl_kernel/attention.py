@@ -38,7 +38,11 @@ def merge_state_v2(
         wide = Finding(m.HEAD_NOT_PACKED, "v_a", {"value": v_a.shape[-1], "pack": pack}, refusal)
         settle([wide], "rows", during="run")
     both = ((s_a == -math.inf) & (s_b == -math.inf)).nonzero().tolist()
-    settle((Finding(m.BOTH_EMPTY, "s_a", {"position": at}) for at in both[:1]), "rows", during="run")
+    settle(
+        (Finding(m.BOTH_EMPTY, "s_a", {"position": f"{at[0]}, {at[1]}"}) for at in both[:1]),
+        "rows",
+        during="run",
+    )
     v, s = merged(torch.stack([v_a, v_b], dim=1), torch.stack([s_a, s_b], dim=1), base=math.e)
     if v_merged is not None:
         require_rows(v_merged=(v_merged, v_a.shape, v_a.dtype))

@@ -28,6 +28,7 @@ from judge.packages import Package, PackageError
 SHOWN_MISMATCHES = 6
 MOST_MISMATCHES = 40
 REMEMBERED = 4096
+MOST_APART = 4096  # size of an output that is still shown to tell mistakes apart
 # Which cases a sitting has: all; the public ones; all but the random ones.
 Which = Literal["all", "public", "fixed"]
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
@@ -271,7 +272,7 @@ class Sitting:
         diagnoser = Diagnoser(self.exam.comparer, answers, known)
         outcomes = self.outcomes[: self.n]
         findings = diagnoser.diagnose(outcomes)
-        entries = [self._entry(f) for f in findings]
+        entries = [self._entry(f, diagnoser) for f in findings]
         if not entries:
             entries = self._invariants() + self._common()
         return entries
@@ -282,11 +283,12 @@ class Sitting:
         drawn = self.drawn_mistakes.get(name)
         return drawn[self.drawn.index(index)] if drawn else None
 
-    def _entry(self, finding: Finding) -> dict[str, Any]:
+    def _entry(self, finding: Finding, diagnoser: Diagnoser) -> dict[str, Any]:
         wrong = [self.exam.package.wrong[n] for n in finding.names]
+        marks = [f"({i}) " if len(wrong) > 1 else "" for i in range(1, len(wrong) + 1)]
         text = {
-            "zh": "；".join(w.diagnosis.zh for w in wrong),
-            "en": "; ".join(w.diagnosis.en for w in wrong),
+            "zh": "".join(m + w.diagnosis.zh for m, w in zip(marks, wrong, strict=True)),
+            "en": " ".join(m + w.diagnosis.en for m, w in zip(marks, wrong, strict=True)),
         }
         return {
             "kind": finding.kind,
@@ -296,7 +298,29 @@ class Sitting:
             "fields": list(finding.fields),
             "text": text if wrong else None,
             "section": wrong[0].section if wrong else None,
+            "apart": self._apart(finding.names, diagnoser) if finding.kind == "tie" else None,
         }
+
+    def _apart(self, names: tuple[str, ...], diagnoser: Diagnoser) -> dict[str, Any] | None:
+        """The smallest case that may be shown and on which mistakes differ that this run could not tell apart."""
+        cases = self.exam.cases
+        for index in (i for group in (TEACH, PUBLIC) for i, c in enumerate(cases) if c.group == group):
+            given = [self.exam.mistakes[name][index] for name in names]
+            values = [g for g in given if isinstance(g, Mapping)]
+            if len(values) < 2 or all(diagnoser.alike(values[0], v) for v in values):
+                continue
+            if any(size_of(dict(v)) > MOST_APART for v in values):
+                continue
+            return {
+                "case": cases[index].name,
+                "inputs": {k: to_display(v) for k, v in cases[index].inputs.items()},
+                "given": {
+                    str(i): {k: to_display(v) for k, v in g.items()}
+                    for i, g in enumerate(given, 1)
+                    if isinstance(g, Mapping)
+                },
+            }
+        return None
 
     def _invariants(self) -> list[dict[str, Any]]:
         rule = getattr(self.exam.checks, "invariants", None)
@@ -413,6 +437,7 @@ def _note(kind: str, text: Mapping[str, str]) -> dict[str, Any]:
         "fields": [],
         "text": dict(text),
         "section": None,
+        "apart": None,
     }
 
 

@@ -54,6 +54,10 @@ TEXTS = {
     "diagnosis": {"zh": "诊断", "en": "Diagnosis"},
     "counterexample": {"zh": "最小的反例", "en": "The smallest counterexample"},
     "read": {"zh": "读一读", "en": "Read"},
+    "apart": {
+        "zh": "下面的输入能把它们分开，各自的输出是：",
+        "en": "This input tells them apart; they give:",
+    },
     "inputs": {"zh": "输入", "en": "inputs"},
     "expected": {"zh": "应为", "en": "expected"},
     "got": {"zh": "你的输出", "en": "yours"},
@@ -245,6 +249,8 @@ def print_verdict(
         console.print(f"\n{text('diagnosis')}", style="bold")
         for entry in verdict["diagnosis"]:
             console.print(f"  {say_diagnosis(entry, lang)}", markup=False)
+            if entry.get("apart"):
+                print_apart(console, entry["apart"], lang)
             if entry.get("section"):
                 chapter, _, anchor = entry["section"].partition("#")
                 console.print(
@@ -254,6 +260,14 @@ def print_verdict(
         print_counterexample(console, package, verdict["counterexample"], lang)
     if not accepted and not public_only:
         console.print("\n" + text("seed", seed=seed), style="dim")
+
+
+def print_apart(console: Console, apart: dict[str, Any], lang: str) -> None:
+    """An input on which mistakes differ that this run could not tell apart."""
+    console.print(f"  {TEXTS['apart'][lang]}", markup=False)
+    print_values(console, TEXTS["inputs"][lang], apart["inputs"])
+    for number, given in apart["given"].items():
+        print_values(console, f"({number})", given)
 
 
 def print_failures(console: Console, verdict: dict[str, Any], lang: str) -> None:

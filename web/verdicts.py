@@ -42,6 +42,7 @@ class Diagnosis:
     kind: str
     text: str
     section: tuple[str, str] | None
+    apart: Json = None
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def _said(message: dict[str, Json] | None, *, hidden: bool = False) -> str:
 
 def _diagnosis(entry: dict[str, Json]) -> Diagnosis:
     section = section_link(entry["section"]) if entry.get("section") else None
-    return Diagnosis(entry["kind"], say_diagnosis(entry, language()), section)
+    return Diagnosis(entry["kind"], say_diagnosis(entry, language()), section, entry.get("apart"))
 
 
 def _counterexample(data: dict[str, Json] | None, requests: dict[str, str]) -> Counterexample | None:

@@ -156,16 +156,9 @@ class Diagnoser:
     def _same(self, a: str, b: str, outcomes: Sequence[Outcome]) -> bool:
         """Whether two mistakes give the same on every case that was run."""
         return all(
-            outcomes[i] is None or self._equal(x, y)
+            outcomes[i] is None or self.alike(x, y)
             for i, (x, y) in enumerate(zip(self.mistakes[a], self.mistakes[b], strict=True))
         )
-
-    def differing_case(self, a: str, b: str) -> int | None:
-        """The first case on which two mistakes differ, or None."""
-        for i, (x, y) in enumerate(zip(self.mistakes[a], self.mistakes[b], strict=True)):
-            if not self._equal(x, y):
-                return i
-        return None
 
     def _deviation(self, outcome: Outcome, case: int) -> frozenset[Component]:
         """The components in which an outcome differs from the right answer."""
@@ -190,7 +183,8 @@ class Diagnoser:
                     found.add((name, "dtype"))
         return frozenset(found)
 
-    def _equal(self, a: Outcome, b: Outcome) -> bool:
+    def alike(self, a: Outcome, b: Outcome) -> bool:
+        """Whether two outcomes of one case are the same."""
         if isinstance(a, Failure) or isinstance(b, Failure):
             return isinstance(a, Failure) and isinstance(b, Failure) and (a.type, a.code) == (b.type, b.code)
         if a is None or b is None:
@@ -205,7 +199,7 @@ class Diagnoser:
             return frozenset()
         if isinstance(mine, Failure) or isinstance(theirs, Failure):
             both = isinstance(mine, Failure) and isinstance(theirs, Failure) and mine.ours and theirs.ours
-            return parts if both and self._equal(mine, theirs) else frozenset()
+            return parts if both and self.alike(mine, theirs) else frozenset()
         same = parts - self._difference(mine, theirs)
         return frozenset(c for c in same if c[1] != "content" or self._nearer(c[0], mine, theirs, case))
 

@@ -369,3 +369,35 @@ def test_no_process_and_no_descriptor_is_left(judge, packages):
     judge.background.submit(settled.set)
     assert settled.wait(20)
     assert len(os.listdir("/proc/self/fd")) <= before + 12
+
+
+def test_a_tie_shows_an_input_that_tells_the_mistakes_apart(judge, tmp_path):
+    """Two mistakes that the public cases can't tell apart, in a run of those alone."""
+    from small_packages import write_package
+
+    wrong = {
+        "never_more_than_two": "def total(n):\n    return min(n, 2) + 1\n",
+        "one_more": "def total(n):\n    return n + 1\n",
+    }
+    toml = "".join(
+        f'[{name}]\nsection = "ch02#x"\ndiagnosis = {{ zh = "{name}", en = "{name}" }}\n' for name in wrong
+    )
+    cases = "def fixed():\n    return {'three': {'n': 3}}\n\n\ndef teach():\n    return {'four': {'n': 4}, 'one': {'n': 1}}\n"
+    files = {
+        "cases.py": cases + "\n\ndef generate(rng):\n    return {'n': 5}\n",
+        "solution.py": "def total(n):\n    return n\n",
+        "wrong/wrong.toml": toml,
+        **{f"wrong/{name}.py": source for name, source in wrong.items()},
+    }
+    package = write_package(tmp_path, files=files, entry="total", signature="total(n)")
+    verdict = run(judge, package, wrong["one_more"], which="public")
+    (entry,) = verdict.diagnosis
+    assert entry["kind"] == "tie"
+    assert entry["names"] == list(wrong)
+    assert entry["text"]["en"] == "(1) never_more_than_two (2) one_more"
+    assert entry["apart"] == {
+        "case": "four",
+        "inputs": {"n": 4},
+        "given": {"1": {"result": 3}, "2": {"result": 5}},
+    }
+    assert run(judge, package, wrong["one_more"]).diagnosis[0]["names"] == ["one_more"]

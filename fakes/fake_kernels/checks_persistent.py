@@ -32,12 +32,8 @@ def check_batch(meta: PagedMetadata) -> Iterator[Finding]:
         yield Finding(m.KV_LEN_COUNT, meta.last_name, {"got": len(lengths), "expected": requests})
         return
     # The paged checks want a last_page_len; a full one is never wrong.
-    pages = (meta.kv_indptr[1:] - meta.kv_indptr[:-1]).tolist()[: len(lengths)]
-    full = [meta.page_size if count > 0 else 0 for count in pages]
-    full += [0] * (len(lengths) - len(full))
-    yield from check_metadata(
-        replace(meta, last_page_len=torch.tensor(full, dtype=torch.int32)), "persistent"
-    )
+    full = lengths.new_full(lengths.shape, max(1, min(meta.page_size, 2**31 - 1)), dtype=torch.int32)
+    yield from check_metadata(replace(meta, last_page_len=full), "persistent")
 
 
 def check_lengths(meta: PagedMetadata) -> Iterator[Finding]:

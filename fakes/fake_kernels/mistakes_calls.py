@@ -10,7 +10,7 @@ from fake_kernels.findings import Mistake
 from fake_kernels.outcomes import GARBAGE, Outcome, raises
 
 _EVERY_PATH = ("dec", "tc", "fa2", "fa3")
-_CACHE_READERS = (*_EVERY_PATH, "rows")
+_CACHE_READERS = (*_EVERY_PATH, "persistent", "rows")
 
 
 def _everywhere(

@@ -19,6 +19,7 @@ from fake_kernels.checks_paged import PagedMetadata, check_heads, check_pages, c
 from fake_kernels.checks_persistent import check_batch, check_lengths
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
+from fake_kernels.mistakes_indptr import NOT_A_TENSOR
 from fake_kernels.outcomes import NAN, UNMEASURED, Outcome, raises
 from fake_kernels.paged import token_slots
 from fake_kernels.reference import Request, attend
@@ -127,6 +128,13 @@ class BatchAttention(Scheduled):
             indices_name="kv_indices",
             last_name="kv_len_arr",
         )
+        if qo_indptr is None:
+            missing = raises(AttributeError, "'NoneType' object has no attribute 'to'")
+            settle(
+                [Finding(NOT_A_TENSOR, "qo_indptr", {"type": "NoneType"}, missing)],
+                "persistent",
+                during="plan",
+            )
         settle(check_vectors(meta), "persistent", during="plan")
 
         def findings() -> Iterator[Finding]:

@@ -47,9 +47,17 @@ class Decision:
 
 
 def decide(batch: Batch) -> Decision:
-    """Chunk lengths and workspaces. ValueError with the library's message where a batch is too large for it."""
+    """Chunk lengths and workspaces.
+
+    ValueError with the library's message where a batch is too large for it; where the tiles alone are too many, the
+    number in it is without the chunks.
+    """
     ctas = NUM_SMS * (1 if batch.vo >= 256 else 2)
-    spans = [(task, *span) for task, *span in _tiles(batch)]
+    for task, tile in enumerate(TILES):
+        works = sum(-(-n * batch.group // tile) for n in batch.qo_lens if _task(n * batch.group) == task)
+        if works * batch.num_kv_heads > _MOST_WORKS:
+            raise _too_many(works * batch.num_kv_heads)
+    spans = _tiles(batch)
     total = sum(end for *_, end in spans)
     chunks = _chunk_lengths(total, batch.num_kv_heads, ctas)
     works, merged = [0, 0], 1
@@ -60,9 +68,7 @@ def decide(batch: Batch) -> Decision:
     layout, offsets = Layout(), []
     for task in range(2):
         if works[task] > _MOST_WORKS:
-            raise ValueError(
-                f"total_num_works (#q tiles * #kv tiles) {works[task]} exceeds max_total_num_works {_MOST_WORKS}"
-            )
+            raise _too_many(works[task])
         offsets += [layout.take("int", 4 * _MOST_WORKS, name) for name in _TASK_ARRAYS]
     length = layout.take("int", 8, "len_kv_chunk")
     most_splits = 4 * ctas * sum(TILES)
@@ -163,13 +169,23 @@ def describe(batch: Batch) -> PlanInfo:
     )
 
 
+def _task(packed_rows: int) -> int:
+    return 1 if packed_rows <= TILES[1] else 0
+
+
+def _too_many(works: int) -> ValueError:
+    return ValueError(
+        f"total_num_works (#q tiles * #kv tiles) {works} exceeds max_total_num_works {_MOST_WORKS}"
+    )
+
+
 def _tiles(batch: Batch) -> list[tuple[int, int, int, int, int]]:
     """Every query tile, long requests first: (task, request, tile, its rows, KV that it sees)."""
     found = []
     for task, tile in enumerate(TILES):
         for i, n in enumerate(batch.qo_lens):
             packed = n * batch.group
-            if (packed <= TILES[1]) != bool(task):
+            if _task(packed) != task:
                 continue
             tiles = -(-packed // tile)
             for q_tile in range(tiles):

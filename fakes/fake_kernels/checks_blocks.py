@@ -10,6 +10,7 @@ import torch
 
 from fake_kernels import mistakes_blocks as m
 from fake_kernels import mistakes_indptr as mi
+from fake_kernels.checks_ragged import check_tensors
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import raises
 
@@ -51,6 +52,8 @@ class Blocks:
         yield from self._content_findings(sizes)
         if self.R > 1 and self.R * group < 4 and not uses_mask:
             yield Finding(m.BLOCK_SMALL, "R", sizes | {"group": group})
+        if self.mask is not None:
+            yield from check_tensors(mask=self.mask)
         if self.mask is not None and list(self.mask.shape) != [len(self.indices), self.R, self.C]:
             expected = str([len(self.indices), self.R, self.C])
             params = {"shape": list(self.mask.shape), "expected": expected}
@@ -108,7 +111,14 @@ class VariableBlocks:
 
     def findings(self) -> Iterator[Finding]:
         """Everything wrong with it."""
-        rows, columns = self.row_sz.shape[-1], self.col_sz.shape[-1]
+        sizes = {"block_row_sz": self.row_sz, "block_col_sz": self.col_sz}
+        yield from check_tensors(block_mask_map=self.map, **sizes)
+        for name, tensor in sizes.items():
+            if tensor.ndim != 2 or tensor.dtype not in (torch.int32, torch.int64):
+                shape = f"{list(tensor.shape)} {tensor.dtype}"
+                yield Finding(m.VARIABLE_SHAPE, name, {"shape": shape, "expected": "2-D int32"})
+                return
+        rows, columns = self.row_sz.shape[1], self.col_sz.shape[1]
         for name, tensor, expected in (
             ("block_mask_map", self.map, [self.heads, rows, columns]),
             ("block_row_sz", self.row_sz, [self.heads, rows]),
@@ -118,7 +128,7 @@ class VariableBlocks:
                 params = {"shape": list(tensor.shape), "expected": str(expected)}
                 yield Finding(m.VARIABLE_SHAPE, name, params)
                 return
-        for name, tensor in (("block_row_sz", self.row_sz), ("block_col_sz", self.col_sz)):
+        for name, tensor in sizes.items():
             sums = tensor.sum(dim=1).tolist()
             for head, value in enumerate(sums):
                 if int(tensor[head].min()) < 0:

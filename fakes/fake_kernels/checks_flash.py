@@ -12,9 +12,9 @@ from itertools import pairwise
 import torch
 
 from fake_kernels import mistakes_flash as m
+from fake_kernels.checks_masks import check_sink_shape
 from fake_kernels.findings import Finding, Mistake
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR, NOT_A_VECTOR
-from fake_kernels.mistakes_masks import SINKS_SHAPE
 from fake_kernels.outcomes import Outcome, raises
 
 _BATCH_SIZES = "batch_size must be equal to batch_size_k"
@@ -50,11 +50,11 @@ class FlashCall:
         return self.k_cache.shape[1]
 
 
-def check_arrays(**arrays: object) -> Iterator[Finding]:
+def check_arrays(required: bool = False, **arrays: object) -> Iterator[Finding]:
     """Whether the index arrays are tensors, and the vectors among them one-dimensional; the other checks
-    rely on it. None is a missing array."""
+    rely on it. None is a missing array, unless they are required."""
     for name, given in arrays.items():
-        if given is None:
+        if given is None and not required:
             continue
         if not isinstance(given, torch.Tensor):
             yield Finding(NOT_A_TENSOR, name, {"type": type(given).__name__})
@@ -125,11 +125,8 @@ def check_sinks(q: torch.Tensor, sinks: torch.Tensor | None) -> Iterator[Finding
     """Whether there is one sink a head of q, in a type that the kernel takes."""
     if sinks is None:
         return
-    heads = q.shape[-2]
     types = (torch.bfloat16, torch.float32) if q.dtype == torch.float32 else (torch.bfloat16,)
-    if list(sinks.shape) != [heads] or sinks.dtype not in types:
-        params = {"got": list(sinks.shape), "dtype": str(sinks.dtype), "heads": heads}
-        yield Finding(SINKS_SHAPE, "sinks", params | {"expected": "bfloat16"})
+    yield from check_sink_shape("sinks", sinks, q.shape[-2], types)
 
 
 def check_sums(name: str, sums: torch.Tensor, end: int, mistake: Mistake) -> Iterator[Finding]:

@@ -48,6 +48,10 @@ class MaskOf:
 
     def findings(self, path: Path) -> Iterator[Finding]:
         """Everything wrong with a mask that is given."""
+        given, expected = (self.packed, "uint8") if self.packed is not None else (self.mask, "bool")
+        if not isinstance(given, torch.Tensor):
+            yield Finding(m.MASK_TYPE, self.argument, {"dtype": type(given).__name__, "expected": expected})
+            return
         if path == "fa3":
             yield Finding(m.MASK_ON_FA3, self.argument)
         for i, (n, length) in enumerate(zip(self.rows, self.kv_lens, strict=True)):
@@ -92,3 +96,13 @@ class MaskOf:
         starts = [0, *accumulate(-(-size // 8) for size in self.sizes)]
         bits = packed_segments(self.mask.flatten().to(torch.bool), self.sums, "little")
         return bits, torch.tensor(starts, dtype=torch.int32)
+
+
+def check_sink_shape(name: str, sinks: object, heads: int, types: Sequence[torch.dtype]) -> Iterator[Finding]:
+    """Whether there is one sink a query head, in one of these types."""
+    known = isinstance(sinks, torch.Tensor)
+    if known and list(sinks.shape) == [heads] and sinks.dtype in types:
+        return
+    got, dtype = (list(sinks.shape), str(sinks.dtype)) if known else ("none", type(sinks).__name__)
+    params = {"got": got, "dtype": dtype, "heads": heads, "expected": str(types[0])}
+    yield Finding(m.SINKS_SHAPE, name, params)

@@ -15,6 +15,14 @@ from fake_kernels.outcomes import UNMEASURED, Path, raises
 from fake_kernels.reference import Layout
 
 
+def check_tensors(**given: object) -> Iterator[Finding]:
+    """Whether these are tensors at all."""
+    for name, tensor in given.items():
+        if not isinstance(tensor, torch.Tensor):
+            kind = type(tensor).__name__
+            yield Finding(m.NOT_A_TENSOR, name, {"type": kind})
+
+
 def check_vectors(**arrays: object) -> Iterator[Finding]:
     """Whether these are one-dimensional tensors at all; the other checks rely on it."""
     for name, tensor in arrays.items():

@@ -14,6 +14,12 @@ _SUM = {
     "zh": "先是 0，然后是各请求 KV 长度的累加和，以 token 计；这里没有页。",
 }
 
+NOT_A_TENSOR = Mistake(
+    "no_tensor",
+    what={"en": "{argument} is a {type}; it must be a tensor.", "zh": "{argument} 是 {type}，应当是张量。"},
+    fix={"en": "pass a tensor of the documented type.", "zh": "传入文档所写类型的张量。"},
+)
+
 RAGGED_COUNT = Mistake(
     "ragged_kv_indptr_count",
     what={

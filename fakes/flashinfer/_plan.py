@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import torch
 from fake_kernels import mistakes_calls as m
@@ -30,7 +31,8 @@ class Plan:
 
     Invariants
     - `arrays` are what the device reads: copies, or under CUDA graphs the caller's own buffers; with a
-      custom mask also "mask" (uint8 bytes) and "mask_indptr".
+      custom mask also "mask" (uint8 bytes) and "mask_indptr". Without "indices" the KV is ragged: indptr
+      counts tokens that lie in order.
     - `sources` pairs each of the caller's tensors with its contents at plan time; empty when the copy
       was a blocking one, because then later changes are none of the plan's business.
     - `fault` is what a launch acts out in faithful mode; always None in strict mode.
@@ -56,7 +58,6 @@ class Plan:
     non_blocking: bool
     fault: Outcome | None
     has_run: bool = False
-    checks_pages: bool = True
     _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
         default=None, repr=False
     )
@@ -97,10 +98,10 @@ class Plan:
 
     def page_findings(self, num_pages: int) -> Iterator[Finding]:
         """Page numbers that a pool of `num_pages` doesn't have."""
-        if not self.checks_pages:
+        if "indices" not in self.arrays:
             return
-        used = int(self.arrays["indptr"][-1])
-        yield from check_pages(self.arrays["indices"], used, num_pages, self.names["indices"])
+        used, name = int(self.arrays["indptr"][-1]), self.names.get("indices", "indices")
+        yield from check_pages(self.arrays["indices"], used, num_pages, name)
 
     def requests(self, page_size: int, num_pages: int) -> list[Request]:
         """Rows and KV slots of every request, read as the device does.
@@ -108,6 +109,9 @@ class Plan:
         fa3 goes by the lengths that plan computed; the other kernels by the device's arrays and the
         page size of the cache. Kept until the arrays or the cache's shape change.
         """
+        if "indices" not in self.arrays:
+            sums = self.arrays["indptr"].clamp(0, num_pages).tolist()
+            return self._with_rows([torch.arange(a, max(a, b)) for a, b in pairwise(sums)])
         key = (page_size, num_pages)
         watched = [self.arrays[name] for name in ("indptr", "indices", "last")]
         if self._walked is not None and self._walked[0] == key:
@@ -155,8 +159,8 @@ def device_arrays(
         return {key: buffers.get(key, tensor) for key, tensor in given.items()}
     if fault is None:
         return {key: tensor.to(torch.int32).clone() for key, tensor in given.items()}
-    sizes = {"indptr": batch + 1, "last": batch, "qo": batch + 1, "indices": len(given["indices"])}
-    return {key: as_read(tensor, sizes[key]) for key, tensor in given.items()}
+    sizes = {"indptr": batch + 1, "last": batch, "qo": batch + 1}
+    return {key: as_read(tensor, sizes.get(key, len(tensor))) for key, tensor in given.items()}
 
 
 def planner_lengths(

@@ -160,7 +160,6 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
         plan = self._make_plan(
             {
                 "indptr": ("kv_indptr", kv_indptr),
-                "indices": ("", torch.arange(int(kv_indptr[-1]), dtype=torch.int32)),
                 "last": ("", lengths.clamp(0, 1)),
                 "qo": ("qo_indptr", qo_indptr),
             },
@@ -177,7 +176,6 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             non_blocking=non_blocking,
             mask=mask,
             cache_names=("k", "v"),
-            checks_pages=False,
         )
         if self._use_cuda_graph and self._max_total_num_rows is None:
             self._max_total_num_rows = plan.rows

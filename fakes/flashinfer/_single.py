@@ -90,7 +90,8 @@ def single_prefill_with_kv_cache(
         pos_encoding_mode, rope_scale, rope_theta, q.shape[1]
     )
     if masked:
-        flat = None if custom_mask is None else custom_mask.to(torch.bool)  # packbits takes any type
+        known = isinstance(custom_mask, torch.Tensor)
+        flat = custom_mask.to(torch.bool) if known else custom_mask  # packbits takes any type
         kv_len = k.shape[0] if layout == "NHD" else k.shape[1]
         mask = MaskOf(flat, packed_custom_mask, [q.shape[0]], [kv_len])
         settle(mask.findings(path), path, during="run")

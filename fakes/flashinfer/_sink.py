@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from fake_kernels.findings import Finding, settle
-from fake_kernels.mistakes_masks import SINKS_SHAPE
+from fake_kernels.checks_masks import check_sink_shape
+from fake_kernels.findings import settle
 from fake_kernels.variants import AttentionVariant, Chain, ScaledScores, Scores, Sink, SlidingWindow
 
 from flashinfer._options import only_default, pick_backend, refuse_option
@@ -93,11 +93,9 @@ class BatchAttentionWithAttentionSinkWrapper(BatchPrefillWithPagedKVCacheWrapper
     def _launch_pages(
         self, q: torch.Tensor, paged_kv_cache: object, **how: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        sink = how["args"][0] if how.get("args") else None
-        if isinstance(sink, torch.Tensor) and (sink.shape != q.shape[1:2] or sink.dtype != torch.float32):
-            params = {"got": list(sink.shape), "dtype": str(sink.dtype), "heads": q.shape[1]}
-            finding = Finding(SINKS_SHAPE, "args[0]", params | {"expected": "float32"})
-            settle([finding], self._path(), during="run")
+        if how.get("args"):
+            sinks = check_sink_shape("args[0]", how["args"][0], q.shape[1], (torch.float32,))
+            settle(sinks, self._path(), during="run")
         if (self._window_left >= 0) != self._compiled_window:
             refuse_option(
                 "window_left",

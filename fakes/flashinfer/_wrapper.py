@@ -104,7 +104,6 @@ class AttentionWrapper(Scheduled):
         seq_lens: torch.Tensor | None = None,
         mask: MaskOf | None = None,
         cache_names: tuple[str, str] = ("paged_kv_cache", "paged_kv_cache"),
-        checks_pages: bool = True,
     ) -> Plan:
         """Check a batch and keep it; the caller sets the attributes of its own and counts the plan.
 
@@ -149,7 +148,6 @@ class AttentionWrapper(Scheduled):
             graph=self._use_cuda_graph,
             non_blocking=non_blocking,
             fault=fault,
-            checks_pages=checks_pages,
         )
 
     def _mask_arrays(self, mask: MaskOf) -> dict[str, torch.Tensor]:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import torch
 from fake_kernels.bits import packed, packed_segments
+from fake_kernels.checks_ragged import check_tensors
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_masks import BIT_ORDER, SEGMENTS
 
@@ -17,6 +18,7 @@ def packbits(x: torch.Tensor, bitorder: str = "big") -> torch.Tensor:
     """
     require_context()
     _check_order(bitorder)
+    settle(check_tensors(x=x), "rows", during="run")
     return packed(x.to(torch.bool).flatten(), bitorder)
 
 
@@ -30,9 +32,11 @@ def segment_packbits(
     """
     require_context()
     _check_order(bitorder)
-    sums = indptr.tolist()
-    wrong = sums[0] != 0 or any(b < a for a, b in pairwise(sums)) or sums[-1] != len(x)
-    if wrong or x.ndim != 1 or x.dtype not in (torch.bool, torch.uint8):
+    settle(check_tensors(x=x, indptr=indptr), "rows", during="run")
+    sums = indptr.flatten().tolist()
+    counts = not (indptr.is_floating_point() or indptr.is_complex()) and indptr.ndim == 1 and len(sums) > 0
+    covers = counts and sums[0] == 0 and sums[-1] == x.numel() and all(a <= b for a, b in pairwise(sums))
+    if not covers or x.ndim != 1 or x.dtype not in (torch.bool, torch.uint8):
         params = {"entries": str(sums[:9]), "shape": list(x.shape), "dtype": str(x.dtype)}
         settle([Finding(SEGMENTS, "indptr", params)], "rows", during="run")
     bytes_of = [-(-(b - a) // 8) for a, b in pairwise(sums)]

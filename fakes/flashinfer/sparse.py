@@ -329,7 +329,6 @@ class VariableBlockSparseAttentionWrapper(_SparseWrapper):
             kv_dtype=kv_dtype,
             non_blocking=non_blocking,
             cache_names=("k", "v"),
-            checks_pages=False,
         )
         self._backend, self._taken = backend, path
         self._num_kv_heads = num_kv_heads

@@ -190,7 +190,8 @@ def flash_attn_varlen_func(
         settle([Finding(MAX_SEQLENS_MISSING, missing)], "sgl", during="run")
     assert max_seqlen_q is not None
     assert max_seqlen_k is not None
-    settle(check_arrays(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k), "sgl", during="run")
+    sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    settle(check_arrays(required=True, **sums), "sgl", during="run")
     call = VarlenCall(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     fault = settle(call.findings(), "sgl", during="run")
     settle(check_sinks(q, sinks), "sgl", during="run")

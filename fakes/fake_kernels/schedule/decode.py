@@ -112,7 +112,18 @@ def describe(batch: Batch, blocks_per_sm: int | None = None) -> PlanInfo:
             f"{found.chunk} pages a chunk: {found.blocks} chunks of {batch.size} requests (scheduler.cuh, "
             "PartitionPagedKVCacheBinarySearchMinNumPagePerBatch)",
             f"{found.padded} chunks launched{' for any replay' if graph else ''} (scheduler.cuh, DecodePlanImpl)",
+            *_overrun(found),
         ),
+    )
+
+
+def _overrun(found: Decision) -> tuple[str, ...]:
+    """Under graphs empty requests may take more room than there is: the bisection counts no chunk for them."""
+    if found.blocks <= found.padded:
+        return ()
+    return (
+        f"{found.blocks} chunks are written into arrays for {found.padded}, so the last requests get none: the bisection "
+        "doesn't count empty requests (scheduler.cuh, DecodeSplitKVIndptr)",
     )
 
 

@@ -23,6 +23,7 @@ from flashinfer._options import check_positions, only_default, planned_dtypes, r
 from flashinfer._paged import PagedWrapper, require_window
 from flashinfer._plan import Plan
 from flashinfer._single import single_decode_with_kv_cache
+from flashinfer._workspace_size import DecodeWorkspaceSize
 
 _POSITIONAL_AFTER_PAGE_SIZE = (
     "pos_encoding_mode",
@@ -44,7 +45,7 @@ _POSITIONAL_AFTER_PAGE_SIZE = (
 )
 
 
-class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
+class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
     """Decode attention of a batch: `plan` once, `run` for every layer.
 
     float_workspace_buffer: uint8 [bytes], 16-byte aligned. kv_layout: "NHD" or "HND".

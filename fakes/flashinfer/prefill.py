@@ -20,6 +20,7 @@ from flashinfer._paged import PagedWrapper, require_window
 from flashinfer._prefill import PrefillWrapper
 from flashinfer._ragged import BatchPrefillWithRaggedKVCacheWrapper
 from flashinfer._single import single_prefill_with_kv_cache, single_prefill_with_kv_cache_return_lse
+from flashinfer._workspace_size import PrefillWorkspaceSize
 
 _FIXED_BATCH = (
     "The batch size should be fixed during the lifecycle of the wrapper in cuda graph mode, the runtime batch "
@@ -27,7 +28,7 @@ _FIXED_BATCH = (
 )
 
 
-class BatchPrefillWithPagedKVCacheWrapper(PrefillWrapper, PagedWrapper):
+class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, PagedWrapper):
     """Prefill and append attention of a batch: `plan` once, `run` for every layer.
 
     float_workspace_buffer: uint8 [bytes], 16-byte aligned. kv_layout: "NHD" or "HND". backend "auto" is

@@ -31,8 +31,8 @@ def wrapper_of(path: str, size: int = 128 << 20, graph: dict[str, torch.Tensor] 
     return flashinfer.BatchPrefillWithPagedKVCacheWrapper(floats(size), backend=path, **options, **named)
 
 
-def plan(
-    wrapper: Any,
+def call(
+    method: Any,
     path: str,
     kv_lens: list[int],
     q_lens: list[int] | None = None,
@@ -41,13 +41,18 @@ def plan(
     heads: tuple[int, int] = (32, 8),
     head_dim: int = 128,
     **options: Any,
-) -> None:
+) -> Any:
+    """Call plan, or a method that takes what it takes, with the arrays of such a batch."""
     pages = [-(-n // page_size) for n in kv_lens]
     last = [n - (p - 1) * page_size if p else 0 for n, p in zip(kv_lens, pages, strict=True)]
     arrays = (cumulated(pages), torch.arange(sum(pages), dtype=torch.int32), i32(last))
     if path in ("fa2", "fa3"):
         arrays = (cumulated(q_lens or [1] * len(kv_lens)), *arrays)
-    wrapper.plan(*arrays, *heads, head_dim, page_size, **options)
+    return method(*arrays, *heads, head_dim, page_size, **options)
+
+
+def plan(wrapper: Any, *args: Any, **options: Any) -> None:
+    call(wrapper.plan, *args, **options)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -180,3 +185,35 @@ def test_ragged_prefill_counts_tokens() -> None:
     small = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(floats(64), backend="fa2")
     with pytest.raises(KernelError, match="batch_prefill_tmp_v"):
         small.plan(cumulated([4, 1]), cumulated([9000, 30]), 8, 2, 64, causal=True)
+
+
+@pytest.mark.parametrize("path", ["dec", "tc", "fa2"])
+@pytest.mark.parametrize("graph", [False, True])
+def test_workspace_size_is_asked_without_changing_anything(path: str, graph: bool) -> None:
+    buffers = {
+        "qo": torch.zeros(3, dtype=torch.int32),
+        "indptr": torch.zeros(3, dtype=torch.int32),
+        "indices": torch.zeros(10000, dtype=torch.int32),
+        "last_page_len": torch.zeros(2, dtype=torch.int32),
+    }
+    wrapper = wrapper_of(path, 0, buffers if graph else None)
+    sizes = call(wrapper.workspace_size, path, [9000, 60], [7, 2], window_left=3000, logits_soft_cap=9.0)
+    assert wrapper.plan_count == 0
+    assert wrapper.plan_info is None
+    assert all(int(buffer.sum()) == 0 for buffer in buffers.values())
+    assert sizes[0] > 0
+    wrapper.reset_workspace_buffer(floats(sizes[0]), floats(sizes[1]))
+    plan(wrapper, path, [9000, 60], [7, 2], window_left=3000, logits_soft_cap=9.0)
+    assert (wrapper.plan_info.float_bytes, wrapper.plan_info.int_bytes) == sizes
+
+
+def test_workspace_size_is_refused_where_the_library_has_none() -> None:
+    for backend in ("fa3", "auto"):
+        wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(floats(0), backend=backend)
+        with pytest.raises(NotImplementedError, match="not available for prefill backend 'fa3'"):
+            call(wrapper.workspace_size, "fa3", [100], [3])
+        assert wrapper._backend == backend
+    with pytest.raises(NotImplementedError, match="not measured"):
+        call(wrapper_of("dec").workspace_size, "dec", [100], head_dim=80)
+    with pytest.raises(KernelError, match="last_page_len"):
+        wrapper_of("tc").workspace_size(i32([0, 1]), i32([0]), i32([17]), 8, 2, 64, 16)

@@ -12,7 +12,7 @@ from fake_kernels import mistakes_page as m
 from fake_kernels import mistakes_paged as mp
 from fake_kernels import mistakes_rows as mr
 from fake_kernels.checks_paged import first_decrease
-from fake_kernels.checks_rows import last_dim
+from fake_kernels.checks_rows import last_dim, tensor_of
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import raises
 from fake_kernels.paged import host_lengths
@@ -75,9 +75,11 @@ def check_append(call: Append) -> Iterator[Finding]:
 
 
 def _check_tensors(call: Append) -> Iterator[Finding]:
-    if call.key.ndim and call.key.shape[0] == 0:
+    for name, given in (("append_key", call.key), ("append_value", call.value)):
+        yield from tensor_of(name, given, 3, checked=True)
+    if call.key.shape[0] == 0:
         yield Finding(mr.NO_ROWS, "append_key")
-    expected = [call.key.shape[0] if call.key.ndim else 0, *call.k_cache.shape[2:]]
+    expected = [call.key.shape[0], *call.k_cache.shape[2:]]
     for name, given in (("append_key", call.key), ("append_value", call.value)):
         if list(given.shape) != expected:
             yield Finding(mr.SHAPES_DIFFER, name, {"got": list(given.shape), "expected": expected})
@@ -176,6 +178,7 @@ def check_append_indptr(append_indptr: torch.Tensor, seq_lens: torch.Tensor, nnz
 
 def check_output(name: str, given: torch.Tensor, nnz: int) -> Iterator[Finding]:
     """Whether an output that the caller allocated is int32 [nnz] (utils.py, check_shape_dtype_device)."""
+    yield from tensor_of(name, given)
     if list(given.shape) != [nnz]:
         params = {"property": "shape", "property_zh": "形状", "got": given.shape, "expected": (nnz,)}
         yield Finding(m.OUTPUT_MISMATCH, name, params)

@@ -29,22 +29,41 @@ def require_rows(
     settle(findings(), "rows", during="run")
 
 
-def require_dimensions(*allowed: tuple[str, ...], **given: torch.Tensor) -> None:
-    """Refuse tensors with another number of dimensions than one of `allowed`, each its dimensions by name."""
-    expected = " or ".join(f"[{', '.join(names)}]" for names in allowed)
-    settle(
-        (
-            Finding(
-                m.SHAPES_DIFFER,
-                name,
-                {"got": list(tensor.shape), "expected": expected},
-            )
-            for name, tensor in given.items()
-            if tensor.ndim not in map(len, allowed)
-        ),
-        "rows",
-        during="run",
+FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+"""Half types, for which the kernels are built, and float32, which the fakes take besides."""
+
+
+def tensor_of(
+    name: str, given: object, *dimensions: int, checked: bool = False, floats: bool = False
+) -> Iterator[Finding]:
+    """Whether this is a tensor with one of these numbers of dimensions (none: any but 0), and with `floats` of one of
+    `FLOATS`. checked: the library looks at the number itself. The other checks of an operator rely on it."""
+    if not isinstance(given, torch.Tensor):
+        yield Finding(m.NOT_A_TENSOR, name, {"type": type(given).__name__})
+        return
+    right = given.ndim in dimensions if dimensions else given.ndim > 0
+    if not right:
+        expected = "/".join(map(str, dimensions)) or "at least 1"
+        params = {"got": given.ndim, "shape": list(given.shape), "expected": expected}
+        yield Finding(m.DIMENSIONS_CHECKED if checked else m.DIMENSIONS, name, params)
+    if floats and given.dtype not in FLOATS:
+        yield Finding(m.NOT_FLOATS, name, {"dtype": str(given.dtype)})
+    if given.is_complex():
+        yield Finding(m.COMPLEX, name)
+
+
+def require_tensors(
+    *, checked: bool = False, floats: bool = True, **given: tuple[object, tuple[int, ...]]
+) -> None:
+    """Refuse what is no tensor, or has other dimensions, given as `name=(tensor, dimensions)`, or is of a type that
+    no kernel is built for; and every call once the context is lost."""
+    require_context()
+    found = (
+        one
+        for name, (tensor, dimensions) in given.items()
+        for one in tensor_of(name, tensor, *dimensions, checked=checked, floats=floats)
     )
+    settle(found, "rows", during="run")
 
 
 def require_last_dim(**given: torch.Tensor) -> None:

@@ -8,6 +8,7 @@ from numbers import Real
 import torch
 
 from fake_kernels import mistakes_sampling as m
+from fake_kernels.checks_rows import tensor_of
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_rows import NO_ROWS, NOT_CONTIGUOUS
 
@@ -22,11 +23,12 @@ _TEMPERATURE_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float
 
 def check_matrix(name: str, rows: torch.Tensor, *, asserted: bool = False) -> Iterator[Finding]:
     """Whether these are float rows [B, V] that a kernel can read. asserted: the library checks the type."""
+    yield from tensor_of(name, rows, 2, checked=True)
     if rows.dtype not in TYPES and (asserted or not rows.is_floating_point()):
         wrong = m.DTYPE_ASSERTED if asserted else m.UNSUPPORTED_DTYPE
         yield Finding(wrong, name, {"dtype": str(rows.dtype)})
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        yield Finding(m.NOT_A_MATRIX, name, {"shape": list(rows.shape)})
+    if rows.shape[1] == 0:
+        yield Finding(m.NO_VOCABULARY, name, {"shape": list(rows.shape)})
     if rows.shape[0] == 0:
         yield Finding(NO_ROWS, name)
     # The library's own .float() packs slices of half types; float32 is read where it lies.
@@ -123,7 +125,8 @@ def check_indices(indices: torch.Tensor | None, rows: int) -> Iterator[Finding]:
     """Which row each output is drawn from: int32 or int64 [outputs], each in 0..rows-1."""
     if indices is None:
         return
-    if indices.dtype not in (torch.int32, torch.int64) or indices.ndim != 1 or not indices.is_contiguous():
+    yield from tensor_of("indices", indices, 1)
+    if indices.dtype not in (torch.int32, torch.int64) or not indices.is_contiguous():
         yield Finding(m.INDICES_WRONG, "indices", {"dtype": str(indices.dtype), "shape": list(indices.shape)})
     outside = ((indices < 0) | (indices >= rows)).nonzero().flatten().tolist()
     for at in outside[:1]:
@@ -145,6 +148,8 @@ def check_seeds(seed: object, offset: object, outputs: int) -> Iterator[Finding]
         )
     for name, given in (("seed", seed), ("offset", offset)):
         if not isinstance(given, torch.Tensor):
+            if not isinstance(given, int):
+                yield Finding(m.SEED_KIND, name, {"kind": type(given).__name__})
             continue
         message = ""
         if given.dtype not in (torch.int64, torch.uint64):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from fake_kernels import mistakes_rows as m
-from fake_kernels.checks_rows import require_dense, require_rows
+from fake_kernels.checks_rows import require_dense, require_rows, require_tensors
 from fake_kernels.findings import Finding, settle
 from fake_kernels.outcomes import raises
 
@@ -16,7 +16,7 @@ Activation = Callable[[torch.Tensor], torch.Tensor]
 
 def act_and_mul(activation: Activation, input: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     """activation(input[..., :hidden]) * input[..., hidden:], into `out` [..., hidden] if given."""
-    require_rows()
+    require_tensors(input=(input, ()))
     if input.shape[-1] % 2:
         refusal = raises(ValueError, "The last dimension must be even (2 * hidden_size).", "run")
         odd = Finding(m.ODD_WIDTH, "input", {"value": input.shape[-1]}, refusal)
@@ -26,6 +26,7 @@ def act_and_mul(activation: Activation, input: torch.Tensor, out: torch.Tensor |
     result = (activation(gate) * up).to(input.dtype)
     if out is None:
         return result
+    require_tensors(out=(out, ()))
     if out.shape != result.shape:
         refusal = raises(AssertionError, f"{list(out.shape)} != {list(result.shape)}", "run")
         params = {"got": list(out.shape), "expected": list(result.shape)}

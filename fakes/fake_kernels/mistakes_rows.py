@@ -5,6 +5,44 @@ from __future__ import annotations
 from fake_kernels.findings import Mistake
 from fake_kernels.outcomes import GARBAGE, raises
 
+NOT_A_TENSOR = Mistake(
+    "not_a_tensor",
+    what={"en": "{argument} is a {type}; it must be a tensor.", "zh": "{argument} 是 {type}，应当是张量。"},
+    fix={"en": "torch.tensor(...) makes one.", "zh": "用 torch.tensor(...) 创建。"},
+)
+
+DIMENSIONS = Mistake(
+    "wrong_dimensions",
+    what={
+        "en": "{argument} has {got} dimension(s), shape {shape}; needed is {expected}.",
+        "zh": "{argument} 有 {got} 维，形状是 {shape}；需要 {expected} 维。",
+    },
+    fix={"en": "see the function's docstring for the shapes.", "zh": "形状见函数的说明。"},
+)
+
+DIMENSIONS_CHECKED = Mistake(
+    DIMENSIONS.code,
+    what=DIMENSIONS.what,
+    fix=DIMENSIONS.fix,
+    real={"rows": raises(RuntimeError, "{argument} must be a {expected}D tensor", "run")},
+)
+
+NOT_FLOATS = Mistake(
+    "dtypes_differ",
+    what={
+        "en": "{argument} is {dtype}; needed is float16 or bfloat16 (the fakes take float32 too).",
+        "zh": "{argument} 的类型是 {dtype}，需要 float16 或 bfloat16（假 kernel 也接受 float32）。",
+    },
+    fix={"en": "bring it to the model's type.", "zh": "转成模型的类型。"},
+    note={"en": "No kernel is built for other types", "zh": "没有为其他类型编译的 kernel"},
+)
+
+COMPLEX = Mistake(
+    "dtypes_differ",
+    what={"en": "{argument} is complex.", "zh": "{argument} 是复数。"},
+    fix={"en": "no kernel takes complex numbers.", "zh": "没有 kernel 接受复数。"},
+)
+
 SHAPES_DIFFER = Mistake(
     "shapes_differ",
     what={

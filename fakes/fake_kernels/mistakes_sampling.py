@@ -9,14 +9,13 @@ from __future__ import annotations
 from fake_kernels.findings import Mistake
 from fake_kernels.outcomes import raises
 
-NOT_A_MATRIX = Mistake(
+NO_VOCABULARY = Mistake(
     "shapes_differ",
     what={
-        "en": "{argument} has shape {shape}; it is [rows, vocabulary].",
-        "zh": "{argument} 的形状是 {shape}，应当是 [行数, 词表大小]。",
+        "en": "{argument} has shape {shape}; it is [rows, vocabulary], with at least one token.",
+        "zh": "{argument} 的形状是 {shape}，应当是 [行数, 词表大小]，词表不为空。",
     },
     fix={"en": "one row for each request.", "zh": "每个请求一行。"},
-    real={"rows": raises(RuntimeError, "{argument} must be a 2D tensor", "run")},
 )
 
 UNSUPPORTED_DTYPE = Mistake(
@@ -208,6 +207,15 @@ SEED_WRONG = Mistake(
         "zh": "两个整数，或者两个 int64 张量，一项或每个输出一项；每次调用都要换。",
     },
     real={"rows": raises(ValueError, "{message}", "run")},
+)
+
+SEED_KIND = Mistake(
+    "seed_wrong",
+    what={
+        "en": "{argument} is a {kind}; it must be an integer or a tensor.",
+        "zh": "{argument} 的类型是 {kind}，应当是整数或张量。",
+    },
+    fix=SEED_WRONG.fix,
 )
 
 SEED_ALONE = Mistake(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from fake_kernels import mistakes_moe as m
+from fake_kernels.checks_rows import tensor_of
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_rows import STRIDES_IGNORED
 
@@ -82,6 +83,14 @@ def check_routing(
     weights: torch.Tensor, ids: torch.Tensor, gating: torch.Tensor, bias: torch.Tensor | None
 ) -> Iterator[Finding]:
     """What topk_softmax refuses, in its order, and what it doesn't look at."""
+    named = (
+        ("gating_output", gating),
+        ("topk_weights", weights),
+        ("topk_ids", ids),
+        ("correction_bias", bias),
+    )
+    for name, given in named[: 3 if bias is None else 4]:
+        yield from tensor_of(name, given)
     if gating.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         params = {"got": str(gating.dtype), "expected": "float32, float16 or bfloat16"}
         yield Finding(m.GATING_TYPE, "gating_output", params)
@@ -137,6 +146,7 @@ def check_alignment(
         if value < least:
             yield Finding(m.NUMBER_WRONG, name, {"value": value, "least": least})
     for name, given in {"topk_ids": topk_ids, **buffers}.items():
+        yield from tensor_of(name, given)
         wanted = (torch.int32, torch.int64) if name == "topk_ids" else (torch.int32,)
         if given.dtype not in wanted:
             expected = " or ".join(str(one) for one in wanted)

@@ -17,9 +17,8 @@ import torch
 from fake_kernels import mistakes_rope as m
 from fake_kernels import mistakes_rows as mr
 from fake_kernels.checks_paged import first_decrease
-from fake_kernels.checks_rows import last_dim
+from fake_kernels.checks_rows import last_dim, tensor_of
 from fake_kernels.findings import Finding
-from fake_kernels.mistakes_indptr import NOT_A_VECTOR
 from fake_kernels.outcomes import raises
 
 _BUILT_HEAD_DIMS = (64, 128, 256, 512)
@@ -77,10 +76,7 @@ def turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleave: bo
 def check_heads(q: torch.Tensor, k: torch.Tensor, names: tuple[str, str] = ("q", "k")) -> Iterator[Finding]:
     """Whether q and k are [tokens, heads, head_dim] of one type, with as many tokens, last dimension dense."""
     for name, given in zip(names, (q, k), strict=True):
-        if given.ndim != 3:
-            told = raises(RuntimeError, f"{name} must be a 3D tensor", "run")
-            params = {"got": list(given.shape), "expected": ["tokens", "heads", "head_dim"]}
-            yield Finding(mr.SHAPES_DIFFER, name, params, told)
+        yield from tensor_of(name, given, 3, checked=True, floats=True)
         yield from last_dim(name, given)
     if k.shape[0] != q.shape[0] or k.shape[2] != q.shape[2]:
         dim = 0 if k.shape[0] != q.shape[0] else 2
@@ -91,9 +87,6 @@ def check_heads(q: torch.Tensor, k: torch.Tensor, names: tuple[str, str] = ("q",
         yield Finding(mr.SHAPES_DIFFER, names[1], {"got": list(k.shape), "expected": expected}, told)
     if k.dtype != q.dtype:
         yield Finding(mr.DTYPES_DIFFER, names[1], {"got": str(k.dtype), "expected": str(q.dtype)})
-    if q.dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        params = {"got": str(q.dtype), "expected": "torch.float16 or torch.bfloat16"}
-        yield Finding(mr.DTYPES_DIFFER, names[0], params)
 
 
 def check_rotary_dim(rotary_dim: int, head_dim: int, interleave: bool) -> Iterator[Finding]:
@@ -115,12 +108,13 @@ def check_positions(
     name: str, positions: torch.Tensor, rows: int, in_cache: int | None = None
 ) -> Iterator[Finding]:
     """Whether there is a position for each row, none negative, each below `in_cache` if given."""
+    yield from tensor_of(name, positions, 1)
     if rows == 0:
         yield Finding(mr.NO_ROWS, name)
     if positions.dtype not in (torch.int32, torch.int64):
         yield Finding(m.POSITION_TYPE, name, {"dtype": str(positions.dtype)})
-    if positions.ndim != 1 or len(positions) != rows:
-        yield Finding(m.POSITION_COUNT, name, {"got": list(positions.shape), "expected": rows})
+    if len(positions) != rows:
+        yield Finding(m.POSITION_COUNT, name, {"got": len(positions), "expected": rows})
     if not positions.is_contiguous():
         told = raises(RuntimeError, "pos_ids must be contiguous", "run")  # the C++ name, also of `positions`
         yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(positions.stride())}, told)
@@ -137,11 +131,9 @@ def check_positions(
 def check_ragged(indptr: torch.Tensor, offsets: torch.Tensor, rows: int) -> Iterator[Finding]:
     """Whether indptr [batch + 1] divides the rows of q among the requests of offsets [batch]."""
     for name, given in (("indptr", indptr), ("offsets", offsets)):
+        yield from tensor_of(name, given, 1, checked=True)
         if given.dtype not in (torch.int32, torch.int64):
             yield Finding(m.POSITION_TYPE, name, {"dtype": str(given.dtype)})
-        if given.ndim != 1:
-            told = raises(RuntimeError, f"{name} must be a 1D tensor", "run")
-            yield Finding(NOT_A_VECTOR, name, {"shape": list(given.shape)}, told)
         if not given.is_contiguous():
             yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
     if offsets.dtype != indptr.dtype:
@@ -165,12 +157,9 @@ def check_ragged(indptr: torch.Tensor, offsets: torch.Tensor, rows: int) -> Iter
 
 def check_cache(cache: torch.Tensor, head_dim: int) -> Iterator[Finding]:
     """Whether a cos/sin cache is float32 [positions, rotary_dim], cos in front."""
-    if cache.dtype != torch.float32:
+    if isinstance(cache, torch.Tensor) and cache.dtype != torch.float32:
         yield Finding(m.CACHE_TYPE, "cos_sin_cache", {"got": str(cache.dtype)})
-    if cache.ndim != 2:
-        told = raises(RuntimeError, "cos_sin_cache must be a 2D tensor", "run")
-        params = {"got": list(cache.shape), "expected": ["positions", "rotary_dim"]}
-        yield Finding(mr.SHAPES_DIFFER, "cos_sin_cache", params, told)
+    yield from tensor_of("cos_sin_cache", cache, 2, checked=True)
     if not cache.is_contiguous():
         yield Finding(mr.NOT_CONTIGUOUS, "cos_sin_cache", {"stride": list(cache.stride())})
     if cache.shape[1] > head_dim:
@@ -180,6 +169,7 @@ def check_cache(cache: torch.Tensor, head_dim: int) -> Iterator[Finding]:
 
 def check_head_size(name: str, given: torch.Tensor, head_dim: int) -> Iterator[Finding]:
     """Whether [tokens, heads * head_size] can be seen as [tokens, heads, head_size]."""
+    yield from tensor_of(name, given)
     try:
         given.view(given.shape[0], -1, head_dim)
     except RuntimeError as failure:

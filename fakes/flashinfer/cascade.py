@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from fake_kernels import mistakes_rows as m
-from fake_kernels.checks_rows import require_contiguous, require_rows
+from fake_kernels.checks_rows import require_contiguous, require_rows, require_tensors
 from fake_kernels.findings import Finding, settle
 from fake_kernels.states import merged
 
@@ -19,6 +19,8 @@ def merge_state(
     v_a, v_b: outputs, [rows, heads, head_dim]. s_a, s_b: their LSE in base 2, [rows, heads], brought to
     float32. Two empty states give 0 and -inf.
     """
+    require_tensors(v_a=(v_a, (3,)), v_b=(v_b, (3,)), checked=True)
+    require_tensors(s_a=(s_a, (2,)), s_b=(s_b, (2,)), checked=True, floats=False)
     heads = v_a.shape[:2]
     s_a, s_b = s_a.to(torch.float32), s_b.to(torch.float32)
     require_rows(
@@ -40,6 +42,8 @@ def merge_state_in_place(
     s must be float32: of another type the library merges a copy and leaves the caller's as it was (cascade.py,
     merge_state_in_place; measured). mask: bool or uint8 [rows]; rows with 0 stay as they are.
     """
+    require_tensors(v=(v, (3,)), v_other=(v_other, (3,)), checked=True)
+    require_tensors(s=(s, (2,)), s_other=(s_other, (2,)), checked=True, floats=False)
     heads = v.shape[:2]
     s_other = s_other.to(torch.float32)
     require_rows(
@@ -49,6 +53,7 @@ def merge_state_in_place(
     )
     require_contiguous(v=v, s=s, v_other=v_other, s_other=s_other)
     if mask is not None:
+        require_tensors(mask=(mask, (1,)), checked=True, floats=False)
         require_rows(mask=(mask, v.shape[:1], torch.uint8 if mask.dtype == torch.uint8 else torch.bool))
     stale = None
     if s.dtype != torch.float32:
@@ -67,6 +72,8 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     v: [rows, parts, heads, head_dim]. s: [rows, parts, heads], LSE in base 2, brought to float32.
     No parts: 0 and -inf.
     """
+    require_tensors(v=(v, (4,)), checked=True)
+    require_tensors(s=(s, (3,)), checked=True, floats=False)
     s = s.to(torch.float32)
     require_rows(s=(s, v.shape[:3], torch.float32))
     require_contiguous(v=v, s=s)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import torch
-from fake_kernels.checks_rows import require_dimensions, require_last_dim, require_rows
+from fake_kernels.checks_rows import require_last_dim, require_rows, require_tensors
 from fake_kernels.gated import rms_normed
-
-_ROWS = ("rows", "hidden")
-_HEADS = ("rows", "heads", "head_dim")
 
 
 def rmsnorm(
@@ -69,6 +66,7 @@ def layernorm(
     input: bfloat16 [rows, hidden] (the kernel takes no other type; the fake float32 too). gemma (a slip of the
     library's for gamma) and beta: float32 [hidden].
     """
+    require_tensors(input=(input, (2,)), gemma=(gemma, (1,)), beta=(beta, (1,)))
     given = torch.float32 if input.dtype == torch.float32 else torch.bfloat16
     hidden = input.shape[-1:]
     require_rows(
@@ -76,7 +74,6 @@ def layernorm(
         gemma=(gemma, hidden, torch.float32),
         beta=(beta, hidden, torch.float32),
     )
-    require_dimensions(_ROWS, input=input)
     require_last_dim(input=input, gemma=gemma, beta=beta)
     rows = input.float()
     centred = rows - rows.mean(dim=-1, keepdim=True)
@@ -87,12 +84,13 @@ def layernorm(
 def _rmsnorm(
     input: torch.Tensor, weight: torch.Tensor, eps: float, out: torch.Tensor | None, weight_bias: float
 ) -> torch.Tensor:
-    require_dimensions(_ROWS, _HEADS, input=input)
+    require_tensors(input=(input, (2, 3)), weight=(weight, (1,)))
     require_rows(weight=(weight, input.shape[-1:], input.dtype))
     require_last_dim(input=input, weight=weight)
     result = rms_normed(input.float(), weight, eps, weight_bias).to(input.dtype)
     if out is None:
         return result
+    require_tensors(out=(out, (2, 3)))
     require_rows(out=(out, input.shape, input.dtype))
     require_last_dim(out=out)
     return out.copy_(result)
@@ -101,10 +99,10 @@ def _rmsnorm(
 def _fused_add_rmsnorm(
     input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float, weight_bias: float
 ) -> None:
+    require_tensors(input=(input, (2,)), residual=(residual, (2,)), weight=(weight, (1,)))
     require_rows(
         residual=(residual, input.shape, input.dtype), weight=(weight, input.shape[-1:], input.dtype)
     )
-    require_dimensions(_ROWS, input=input)
     require_last_dim(input=input, residual=residual, weight=weight)
     total = input.float() + residual.float()
     residual.copy_(total)

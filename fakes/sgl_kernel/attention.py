@@ -6,7 +6,7 @@ import math
 
 import torch
 from fake_kernels import mistakes_rows as m
-from fake_kernels.checks_rows import require_contiguous, require_rows
+from fake_kernels.checks_rows import require_contiguous, require_rows, require_tensors
 from fake_kernels.findings import Finding, settle
 from fake_kernels.outcomes import raises
 from fake_kernels.states import merged
@@ -26,6 +26,8 @@ def merge_state_v2(
     flash_attn_with_kvcache gives it, transposed), brought to float32. v_merged=, s_merged= receive the result.
     Two empty states have none: the kernel divides 0 by 0 (merge_attn_states.cu), strict mode refuses.
     """
+    require_tensors(v_a=(v_a, (3,)), v_b=(v_b, (3,)), checked=True)
+    require_tensors(s_a=(s_a, (2,)), s_b=(s_b, (2,)), checked=True, floats=False)
     heads = v_a.shape[:2]
     s_a, s_b = s_a.to(torch.float32), s_b.to(torch.float32)
     require_rows(
@@ -45,9 +47,11 @@ def merge_state_v2(
     )
     v, s = merged(torch.stack([v_a, v_b], dim=1), torch.stack([s_a, s_b], dim=1), base=math.e)
     if v_merged is not None:
+        require_tensors(v_merged=(v_merged, (3,)))
         require_rows(v_merged=(v_merged, v_a.shape, v_a.dtype))
         v = v_merged.copy_(v)
     if s_merged is not None:
+        require_tensors(s_merged=(s_merged, (2,)))
         require_rows(s_merged=(s_merged, heads, torch.float32))
         s = s_merged.copy_(s)
     return v, s

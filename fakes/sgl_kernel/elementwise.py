@@ -10,6 +10,7 @@ import functools
 import torch
 import torch.nn.functional as F
 from fake_kernels import mistakes_rows as m
+from fake_kernels.checks_rows import require_tensors
 from fake_kernels.findings import Finding, settle
 from fake_kernels.gated import Activation, act_and_mul
 from flashinfer import norm
@@ -75,6 +76,7 @@ def gelu_and_mul(input: torch.Tensor, out: torch.Tensor | None = None) -> torch.
 
 
 def _packed(activation: Activation, input: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    require_tensors(input=(input, ()))
     if input.shape[-1] * input.element_size() % 16:
         params = {"value": input.shape[-1], "bytes": input.shape[-1] * input.element_size()}
         settle([Finding(m.ROW_NOT_PACKED, "input", params)], "rows", during="run")

@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], Any]]] = {
         "beta",
         lambda: flashinfer.layernorm(ROWS.bfloat16(), HIDDEN, HIDDEN.bfloat16()),
     ),
-    "parts of s": ("shapes_differ", "s", lambda: flashinfer.merge_states(V.unsqueeze(1), S)),
+    "parts of s": ("wrong_dimensions", "s", lambda: flashinfer.merge_states(V.unsqueeze(1), S)),
     "v strided": (
         "not_contiguous",
         "v",
@@ -130,9 +130,13 @@ REFUSED: dict[str, tuple[str, str, Callable[[], Any]]] = {
         "residual",
         lambda: flashinfer.fused_add_rmsnorm(ROWS, torch.zeros(8, 2).t(), HIDDEN),
     ),
-    "one row without its dimension": ("shapes_differ", "input", lambda: flashinfer.rmsnorm(HIDDEN, HIDDEN)),
+    "one row without its dimension": (
+        "wrong_dimensions",
+        "input",
+        lambda: flashinfer.rmsnorm(HIDDEN, HIDDEN),
+    ),
     "heads in a fused norm": (
-        "shapes_differ",
+        "wrong_dimensions",
         "input",
         lambda: flashinfer.fused_add_rmsnorm(V, V.clone(), HIDDEN),
     ),

@@ -85,7 +85,7 @@ UNMEASURED: dict[str, tuple[str, str, Callable[[], Any]]] = {
 
 NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {
     "two dimensions": (
-        "shapes_differ",
+        "wrong_dimensions",
         RuntimeError,
         "q must be a 3D tensor",
         lambda: ids(Q[0], K, IDS),
@@ -121,7 +121,7 @@ NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {
         lambda: cached(IDS, *FLAT, 32, CACHE),
     ),
     "cache flat": (
-        "shapes_differ",
+        "wrong_dimensions",
         RuntimeError,
         "cos_sin_cache must be a 2D tensor",
         lambda: cached(IDS, *FLAT, 64, CACHE[0]),

@@ -135,7 +135,7 @@ NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {
         lambda: f.top_k_top_p_sampling_from_logits(NAN, 2, 0.5, check_nan=True),
     ),
     "one dimension": (
-        "shapes_differ",
+        "wrong_dimensions",
         RuntimeError,
         "probs must be a 2D tensor",
         lambda: f.sampling_from_probs(P[0]),

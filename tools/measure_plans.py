@@ -14,19 +14,22 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # for a run as a script
+
+from tools.plan_cases import Case, cases
+
 WORKSPACE = 4 << 30
 SMS_WANTED = 132
 
@@ -48,22 +51,6 @@ OTHERS = [
 ]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A batch in the terms of a wrapper's plan: tokens of q and KV for each request."""
-
-    qo: tuple[int, ...]
-    kv: tuple[int, ...]
-    heads: tuple[int, int]
-    page: int
-    graph: bool = False
-    causal: bool = False
-    window: int = -1
-    fixed: int | None = None
-    unsplit: bool = False
-    uniform: int | None = None
-
-
 def load_schedule() -> Any:
     """The schedule package without `fakes/` on the path, which would put the fake flashinfer there too."""
     base = ROOT / "fakes" / "fake_kernels"
@@ -76,48 +63,6 @@ def load_schedule() -> Any:
     sys.modules["fake_kernels"] = module
     spec.loader.exec_module(module)
     return importlib.import_module("fake_kernels.schedule")
-
-
-def cases(path: str, window: bool, count: int) -> list[Case]:
-    """Batches that reach every branch: one long request, many, empty ones, equal ones, far too many."""
-    rng = random.Random(20261129)
-    found: list[Case] = []
-    shapes: list[Callable[[], list[int]]] = [
-        lambda: [rng.randint(1, 60000)],
-        lambda: [2048] * 64,
-        lambda: [rng.randint(0, 8000) for _ in range(rng.randint(2, 40))],
-        lambda: [rng.choice([0, 1, 17, 5000, 30000]) for _ in range(rng.randint(2, 12))],
-        lambda: [rng.randint(1, 300) for _ in range(rng.randint(100, 300))],
-        lambda: [rng.choice([512, 1024]) for _ in range(rng.randint(17, 60))],
-    ]
-    for i in range(count):
-        kv = shapes[i % len(shapes)]()
-        decoding = path in ("dec", "tc")
-        if decoding:
-            qo = [1] * len(kv)
-        elif i % 4 == 3:
-            qo = [rng.choice([1, 1, 1, 200]) for _ in kv]
-        else:
-            qo = [rng.randint(0, max(1, n // rng.choice([1, 4, 40]))) if n else 0 for n in kv]
-        if not sum(qo):
-            qo[0] = 1
-        case = Case(
-            qo=tuple(qo),
-            kv=tuple(kv),
-            heads=rng.choice([(32, 8), (8, 8), (16, 1), (32, 4), (8, 1), (24, 8), (16, 8)]),
-            page=rng.choice([1, 16, 64]),
-            graph=path in ("dec", "tc", "fa2") and i % 3 == 2,
-            causal=not decoding and i % 2 == 0,
-            window=rng.choice([0, 100, 5000]) if window else -1,
-        )
-        if path in ("tc", "fa2") and i % 7 == 5:
-            case = replace(case, fixed=rng.choice([1, 8, 64]), graph=False)
-        if path in ("tc", "fa2") and i % 7 == 6:
-            case = replace(case, unsplit=True)
-        if path == "fa2" and i % 9 == 8:
-            case = replace(case, qo=(4,) * len(kv), kv=tuple(max(4, n) for n in kv), uniform=4, graph=True)
-        found.append(case)
-    return found
 
 
 class Instance:
@@ -329,6 +274,27 @@ class Instance:
                     yield self.least(case, path, ours)
         if self.path == "persistent":
             yield from self.edges()
+        if self.path == "dec":
+            yield self.overrun()
+
+    def overrun(self) -> dict[str, Any]:
+        """Decode under graphs with empty requests whose chunks don't fit: which rows differ from a plan without graphs."""
+        graph = Case((1,) * 30, (0,) * 24 + (2000,) * 6, (24, 24), 1, graph=True)
+        if self.window:
+            return {"kind": self.kind, "edge": "empty requests", "said": "not tried with a window"}
+        info = self.ours(graph, "dec")
+        dtype = getattr(torch, self.dtype)
+        q = torch.randn(30, 24, self.dim, dtype=dtype, device="cuda")
+        cache = torch.randn(sum(graph.kv), 1, 24, self.dim, dtype=dtype, device="cuda")
+        outs = []
+        for case in (replace(graph, graph=False), graph):
+            made = self.wrapper(case, "dec", WORKSPACE)
+            self.plan(made, case, "dec")
+            outs.append(made.run(q, (cache, cache), out=torch.full_like(q, 7.0)).float())
+        torch.cuda.synchronize()
+        wrong = (~torch.isclose(outs[0], outs[1], atol=2e-2)).flatten(1).any(1).nonzero().flatten().tolist()
+        said = f"{len(info.work)} chunks in arrays for {info.padded_batch_size}; rows that differ: {wrong}"
+        return {"kind": self.kind, "edge": "empty requests", "said": said}
 
     def edges(self) -> Iterator[dict[str, Any]]:
         """What BatchAttention does with many KV heads, with an empty KV, and with KV shorter than q."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from judge.core import frames
 from judge.sandbox.client import Scene, Zygote
+from judge.sandbox.gpu import DeviceMemory, GpuStage
 from judge.sandbox.local import LocalZygote
 from judge.sandbox.process import ChildLimits, Ending, SandboxError
 
@@ -223,6 +224,11 @@ ADVICE = {
         "en": "needs a kernel with Landlock (5.13 or later, landlock in the boot parameter lsm=), 6.12 or later for signal "
         "scoping; a Docker whose default seccomp profile lets landlock_* through",
     },
+    "gpu": {
+        "zh": "需要 NVIDIA 驱动和看得见 GPU 的 torch；以 root 启动时判题进程会换成一个没人用的 uid；最好有 Landlock",
+        "en": "needs the NVIDIA driver and a torch that sees the GPU; started as root, the submission gets an unused uid; "
+        "Landlock is wanted",
+    },
     "local": {
         "zh": "只限制时间和内存，不隔离：只有终端命令和本机单用户的网站可以用",
         "en": "limits time and memory and isolates nothing: only the terminal command and a single-user site may use it",
@@ -279,6 +285,30 @@ def try_tier(zygote: Zygote | LocalZygote, tier: str) -> TierReport:
     return TierReport(tier, "", tuple(findings))
 
 
+# Of tier `gpu`: CUDA has threads of its own, and its /proc/self is there (the environment is empty by then).
+GPU_HAS = frozenset({"thread", "/proc/self/environ (empty)"})
+
+
+def try_gpu(stage: GpuStage) -> TierReport:
+    """Attack tier `gpu`: the same attacks, less what CUDA cannot do without. `memory` is not limited by address space
+    there but watched, so that its attack is killed."""
+    findings = []
+    try:
+        with bait() as things:
+            for name, source in ATTACKS.items():
+                child = stage.spawn(LIMITS)
+                try:
+                    got = _attack(child, source, things)
+                finally:
+                    child.close()
+                findings.append(Finding(name, tuple(g for g in got if g not in GPU_HAS)))
+    except (SandboxError, OSError) as error:
+        return TierReport("gpu", str(error), tuple(findings))
+    finally:
+        stage.close()
+    return TierReport("gpu", "", tuple(findings))
+
+
 def _attack(child: Any, source: str, things: dict[str, Any]) -> tuple[str, ...]:
     load = {
         "source": source,
@@ -300,9 +330,29 @@ def _attack(child: Any, source: str, things: dict[str, Any]) -> tuple[str, ...]:
     return (f"an answer of kind {reply.kind}: {reply.body}",)
 
 
+def _show(report: TierReport, lang: str) -> None:
+    print(f"{report.tier:<8}{'ok' if report.ok else 'no'}")
+    for finding in report.findings:
+        got = f": {', '.join(finding.got)}" if finding.got else ""
+        print(f"        {'✗' if finding.got else '✓'} {finding.attack}{got}")
+    if not report.ok:
+        print(f"        {report.reason}")
+        print(f"        → {ADVICE[report.tier][lang]}")
+
+
 def main() -> None:
-    """Print the table. Exit status 0 if some isolating tier works."""
+    """Print the table. Exit status 0 if some isolating tier works; with --gpu, if tier `gpu` does."""
     lang = "zh" if os.environ.get("LC_ALL", os.environ.get("LANG", "")).lower().startswith("zh") else "en"
+    if "--gpu" in sys.argv:
+        from judge import kernels
+
+        print(kernels.report(lang))
+        try:
+            report = try_gpu(GpuStage(Scene(), memory=DeviceMemory()))
+        except SandboxError as error:
+            report = TierReport("gpu", str(error), ())
+        _show(report, lang)
+        sys.exit(0 if report.ok else 1)
     if sys.platform != "linux":
         print(f"local   {ADVICE['local'][lang]}")
         sys.exit(1)
@@ -313,14 +363,7 @@ def main() -> None:
     finally:
         zygote.close()
     for report in reports:
-        print(f"{report.tier:<8}{'ok' if report.ok else 'no'}")
-        for finding in report.findings:
-            print(
-                f"        {'✗' if finding.got else '✓'} {finding.attack}{': ' + ', '.join(finding.got) if finding.got else ''}"
-            )
-        if not report.ok:
-            print(f"        {report.reason}")
-            print(f"        → {ADVICE[report.tier][lang]}")
+        _show(report, lang)
     print(f"local   {ADVICE['local'][lang]}")
     sys.exit(0 if any(r.ok for r in reports) else 1)
 

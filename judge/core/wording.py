@@ -93,6 +93,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "zh": "用到的内存超过了 {limit_mb} MB 的上限。",
         "en": "It needed more memory than the limit of {limit_mb} MB.",
     },
+    "device_memory_limit": {
+        "zh": "用到的显存超过了 {limit_mb} MB 的上限。",
+        "en": "It needed more GPU memory than the limit of {limit_mb} MB.",
+    },
     "output_limit": {
         "zh": "打印的内容超过了 {limit_kb} KB 的上限。",
         "en": "It printed more than the limit of {limit_kb} KB.",

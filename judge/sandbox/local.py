@@ -60,14 +60,18 @@ class LocalStage:
     def spawn(self, limits: ChildLimits) -> LocalChild:
         with self._lock:
             spare = self._spares.pop() if self._spares else None
-        return spare or LocalChild(self, limits)
+        return spare or self.make(limits)
+
+    def make(self, limits: ChildLimits) -> LocalChild:
+        """A new process."""
+        return LocalChild(self, limits)
 
     def prefork(self, limits: ChildLimits) -> None:
         """Make a spare, if there is none."""
         with self._lock:
             if self._spares or self._closed:
                 return
-        self.keep(LocalChild(self, limits))
+        self.keep(self.make(limits))
 
     def keep(self, child: LocalChild) -> None:
         """Keep a child for the next program, or end it if the stage is closed."""
@@ -88,24 +92,18 @@ class LocalStage:
 class LocalChild:
     """One process. Invariant: after an Ending no further exchange is possible."""
 
+    program = "local_child.py"
+
     def __init__(self, stage: LocalStage, limits: ChildLimits) -> None:
         self.limits = limits
         self.ended: Ending | None = None
         self._stage = stage
-        scene = {"paths": stage.scene.paths, "modules": stage.scene.modules, "driver": stage.scene.driver}
-        options = {
-            "root": str(ROOT),
-            "scene": scene,
-            "memory": limits.memory_mb << 20,
-            "cpu_s": limits.total_ms // 1000 + 60 if stage.reuse else limits.total_ms // 1000 + 20,
-        }
-        keep = ("SYSTEMROOT", "TEMP", "TMP", "PATH", "HOME") if sys.platform == "win32" else ()
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(Path(__file__).with_name("local_child.py")), json.dumps(options)],
+            [sys.executable, "-I", str(Path(__file__).with_name(self.program)), json.dumps(self.options())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={name: os.environ[name] for name in keep if name in os.environ},
+            env=self.environment(),
         )
         self._replies: queue.Queue[bytes | None] = queue.Queue()
         self._printed = bytearray()
@@ -119,6 +117,22 @@ class LocalChild:
         self._ready = False
         self._started_at = 0.0
         self._lock = threading.Lock()
+
+    def environment(self) -> dict[str, str]:
+        """What Python needs to start, and nothing of ours."""
+        keep = ("SYSTEMROOT", "TEMP", "TMP", "PATH", "HOME") if sys.platform == "win32" else ()
+        return {name: os.environ[name] for name in keep if name in os.environ}
+
+    def options(self) -> dict[str, object]:
+        """What the program is told at its start."""
+        scene = self._stage.scene
+        limits, more = self.limits, 60 if self._stage.reuse else 20
+        return {
+            "root": str(ROOT),
+            "scene": {"paths": scene.paths, "modules": scene.modules, "driver": scene.driver},
+            "memory": limits.memory_mb << 20,
+            "cpu_s": limits.total_ms // 1000 + more,
+        }
 
     def _read_replies(self, stream: IO[bytes]) -> None:
         while True:
@@ -163,15 +177,35 @@ class LocalChild:
         return result
 
     def _wait_ready(self) -> None:
-        try:
-            first = self._replies.get(timeout=START_DEADLINE_S)
-        except queue.Empty:
-            raise SandboxError(f"a local process did not start within {START_DEADLINE_S:.0f} s") from None
-        if first is None:
-            raise SandboxError(
-                f"a local process did not start: {bytes(self._printed).decode('utf-8', 'replace')[-2000:]}"
-            )
+        if self._said(START_DEADLINE_S) is None:
+            raise SandboxError(f"a process did not start: {self.printed()}")
         self._ready = True
+        self.forget_output()
+
+    def _said(self, deadline_s: float) -> bytes | None:
+        """The process's next word; None if it has ended. Raises SandboxError at the deadline."""
+        try:
+            return self._replies.get(timeout=deadline_s)
+        except queue.Empty:
+            raise SandboxError(
+                f"a process said nothing within {deadline_s:.0f} s: {self.printed()}"
+            ) from None
+
+    def _tell(self, word: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(word)
+            self._process.stdin.flush()
+        except OSError as error:
+            raise SandboxError(f"a process ended before it was asked: {self.printed()}") from error
+
+    def printed(self) -> str:
+        """The end of what has been printed since it was last forgotten."""
+        with self._lock:
+            return bytes(self._printed).decode("utf-8", "replace")[-2000:]
+
+    def forget_output(self) -> None:
+        """Begin with empty output."""
         with self._lock:
             self._printed.clear()
             self._printed_bytes = 0

@@ -236,7 +236,7 @@ class Child:
             )
         if time.monotonic() > end:
             return self._too_long(cpu - cpu_start)
-        anon = self._anonymous_bytes()
+        anon = anonymous_bytes(self._pid)
         self._anon_at_start = self._anon_at_start or anon
         if anon - self._anon_at_start > self.limits.memory_mb << 20:
             return ending(Status.MEMORY_LIMIT, "memory_limit", limit_mb=self.limits.memory_mb)
@@ -249,16 +249,6 @@ class Child:
         waited = (time.monotonic() - self._started_at) * 1000
         limit = self.limits.total_wall_ms if waited > self.limits.total_wall_ms else self.limits.wall_ms
         return ending(Status.TIME_LIMIT, "wall_limit", used_ms=round(max(0.0, used_ms)), limit_ms=limit)
-
-    def _anonymous_bytes(self) -> int:
-        try:
-            with open(f"/proc/{self._pid}/status") as file:
-                for line in file:
-                    if line.startswith("RssAnon:"):
-                        return int(line.split()[1]) * 1024
-        except (FileNotFoundError, ProcessLookupError):
-            pass  # it has ended: the next poll says how
-        return 0
 
     def _readable(self, fd: int) -> bool:
         ready, _, _ = select.select([fd], [], [], 0)
@@ -313,6 +303,18 @@ class Child:
             os.close(self._pidfd)
         if time.monotonic() > end:
             raise SandboxError("a child did not end within its deadline after SIGKILL")
+
+
+def anonymous_bytes(pid: int) -> int:
+    """Resident memory that is a process's own (RssAnon). 0 once it is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            for line in file:
+                if line.startswith("RssAnon:"):
+                    return int(line.split()[1]) * 1024
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended: the next poll says how
+    return 0
 
 
 def signal_name(number: int) -> str:

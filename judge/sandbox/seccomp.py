@@ -10,6 +10,7 @@ import errno
 import os
 import platform
 import struct
+from typing import Any
 
 from judge.sandbox import linux
 
@@ -37,6 +38,23 @@ IOCTLS = (0x5401, 0x541B, 0x5451, 0x5450, 0x5413)
 # fcntl: dup, flags, F_DUPFD_CLOEXEC, F_GETPIPE_SZ, seals. No F_SETOWN and F_SETSIG: they send signals. No locks: they
 # belong to the file, which other runs see too, and can carry what a hidden case held.
 FCNTLS = (0, 1, 2, 3, 4, 1030, 1032, 1033, 1034)
+
+
+# What tier `gpu` denies; CUDA's driver needs too much for an allow-list: threads, ioctls, mappings of its own. A process
+# is made by fork, vfork or clone without CLONE_THREAD.
+DENIED = """
+fork vfork execve execveat socket socketpair bind listen accept accept4 connect
+ptrace process_vm_readv process_vm_writev process_madvise pidfd_open pidfd_getfd pidfd_send_signal kcmp
+mount umount2 move_mount fsopen fsmount open_tree pivot_root chroot unshare setns mount_setattr
+bpf perf_event_open io_uring_setup io_uring_enter io_uring_register userfaultfd fanotify_init
+keyctl add_key request_key init_module finit_module delete_module kexec_load reboot swapon swapoff
+setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset personality
+chmod fchmod fchmodat chown fchown lchown fchownat link linkat symlink symlinkat mknod mknodat
+msgget msgsnd semget semop shmget shmat setrlimit sched_setaffinity setpriority ioprio_set
+tkill rt_sigqueueinfo rt_tgsigqueueinfo sethostname setdomainname clock_settime settimeofday adjtimex
+utime utimes utimensat futimesat memfd_create memfd_secret
+""".split()  # noqa: SIM905
+CLONE_THREAD = 0x10000
 
 
 class Program(ctypes.Structure):
@@ -102,6 +120,31 @@ def build_filter() -> Filter:
     rules.add_rule(seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
     # clone3 hides its flags from a filter: ENOSYS makes glibc fall back to clone, which the list lacks.
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
+    return _compiled(rules)
+
+
+def build_deny_filter() -> Filter:
+    """Compile the deny-list of tier `gpu`: EPERM for what it names, all else goes."""
+    import pyseccomp as seccomp
+
+    rules = seccomp.SyscallFilter(seccomp.ALLOW)
+    refuse = seccomp.ERRNO(errno.EPERM)
+    for name in DENIED:
+        try:
+            rules.add_rule(refuse, name)
+        except (
+            ValueError,
+            RuntimeError,
+            OSError,
+        ):  # a call that this architecture or libseccomp does not know
+            continue
+    rules.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, 0))
+    rules.add_rule(refuse, "prlimit64", seccomp.Arg(2, seccomp.NE, 0))
+    rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
+    return _compiled(rules)
+
+
+def _compiled(rules: Any) -> Filter:
     with os.fdopen(os.memfd_create("filter"), "w+b", buffering=0) as file:
         rules.export_bpf(file)
         file.seek(0)

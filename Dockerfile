@@ -16,6 +16,7 @@ RUN pip install -q --no-cache-dir ${TORCH_INDEX:+--extra-index-url $TORCH_INDEX}
 COPY . .
 RUN python tools/frontend.py build \
  && rm -rf web/frontend/node_modules \
+ && python -c "from web.i18n import compile_catalogues; compile_catalogues()" \
  && python -m compileall -q judge minisgl fakes tools web practice \
  && install -d -o 1000 -g 1000 /data
 

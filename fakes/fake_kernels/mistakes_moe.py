@@ -1,7 +1,7 @@
 """Mistakes in routing tokens to experts and sorting them for grouped products.
 
-Messages are those of sglang-kernel 0.4.6's sources (`moe_topk_softmax_kernels.cu`, `moe_align_kernel.cu`); what
-nobody measured has a note and no outcome.
+Messages are those of sglang's sources (moe_topk_softmax_kernels.cu), found again in the compiled 0.4.6; what nobody
+measured has a note and no outcome.
 """
 
 from __future__ import annotations

@@ -10,18 +10,16 @@ flashinfer 0.7.2.post1).
 from __future__ import annotations
 
 import torch
-from fake_kernels.findings import require_context, settle
-from fake_kernels.rope import (
-    Frequencies,
-    angles,
+from fake_kernels.checks_rope import (
     check_cache,
     check_head_size,
     check_heads,
     check_positions,
     check_ragged,
     check_rotary_dim,
-    turned,
 )
+from fake_kernels.findings import require_context, settle
+from fake_kernels.rope import Frequencies, angles, turned
 
 
 def apply_rope_inplace(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
+from fake_kernels.checks_moe import check_alignment, check_routing
 from fake_kernels.findings import require_context, settle
-from fake_kernels.moe import aligned, check_alignment, check_routing, routed
+from fake_kernels.moe import aligned, routed
 
 
 def moe_align_block_size(

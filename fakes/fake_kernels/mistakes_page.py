@@ -1,7 +1,7 @@
 """Mistakes in writing new tokens into a paged cache: where they go, and who owns that place.
 
-Nobody measured them, so faithful mode refuses; the notes say what flashinfer 0.7.2.post1's sources do
-(`page.cu`, `page.cuh`, `triton/page.py`).
+Errors are those that the sources of flashinfer 0.7.2.post1 raise (`page.py`, `page.cu`). What they accept nobody measured,
+so faithful mode refuses it; the notes say what the sources do (`page.cuh`, `triton/page.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Mistakes in rotary embedding: positions, frequencies, and which dimensions turn.
 
-Nobody measured them; the notes say what flashinfer 0.7.2.post1's sources do (`rope.cu`, `pos_enc.cuh`).
+Errors are those that the sources of flashinfer 0.7.2.post1 raise (`rope.py`, `rope.cu`). What they accept nobody measured,
+so faithful mode refuses it; the notes say what the sources do (`pos_enc.cuh`).
 """
 
 from __future__ import annotations

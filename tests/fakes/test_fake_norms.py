@@ -22,6 +22,18 @@ def test_float32_is_exact() -> None:
     torch.testing.assert_close(flashinfer.layernorm(x, weight, weight).double(), want, atol=2e-6, rtol=0)
 
 
+def test_the_two_gelus_are_not_one() -> None:
+    gate = torch.linspace(-4, 4, 24)
+    x = torch.cat([gate, torch.ones(24)]).view(1, 48)
+    wide = gate.double()
+    exact = wide * 0.5 * (1 + torch.erf(wide / math.sqrt(2)))
+    tanh = wide * 0.5 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)))
+    for package in (flashinfer, sgl_kernel):
+        torch.testing.assert_close(package.gelu_and_mul(x)[0].double(), exact, atol=1e-6, rtol=0)
+        torch.testing.assert_close(package.gelu_tanh_and_mul(x)[0].double(), tanh, atol=1e-6, rtol=0)
+    assert float((exact - tanh).abs().max()) > 1e-4
+
+
 def in_place(dtype: torch.dtype) -> tuple[list[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
     generator = torch.Generator().manual_seed(0)
     v, v_other = (torch.randn(3, 2, 8, generator=generator) for _ in range(2))

@@ -98,6 +98,16 @@ def test_positions_as_ids(
     assert torch.equal(got[1], k)
 
 
+@pytest.mark.parametrize("rotary_dim", [8, 24])
+def test_neighbours_may_turn_in_fewer_dimensions_than_halves(rotary_dim: int) -> None:
+    """A thread holds eight dimensions: whole pairs of neighbours, but not both ends of pairs of halves."""
+    positions = [0, 5, 300]
+    q, k = heads(3, (4, 2), 64, 7)
+    got = flashinfer.apply_rope_pos_ids(q, k, i32(positions), rotary_dim=rotary_dim, interleave=True)
+    for given_x, x in zip(got, (q, k), strict=True):
+        close(given_x, rotated(x, positions, frequencies(rotary_dim, 1.0, 1e4), True), torch.float16)
+
+
 @settings(derandomize=True, deadline=None, max_examples=20)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 300)), min_size=1, max_size=4),

@@ -112,8 +112,11 @@ def test_tokens_that_tie_with_the_last_kept_are_kept() -> None:
     def top_p(probs: torch.Tensor, **options: object) -> torch.Tensor:
         return flashinfer.top_p_sampling_from_probs(probs, 0.55, **options)
 
-    holds(many(top_k, row), row)
-    holds(many(top_p, row), row)
+    def min_p(probs: torch.Tensor, **options: object) -> torch.Tensor:
+        return flashinfer.min_p_sampling_from_probs(probs, 0.25, **options)
+
+    for draw in (top_k, top_p, min_p):
+        holds(many(draw, row), row)
     torch.testing.assert_close(flashinfer.top_k_renorm_probs(f32([row]), 2).cpu(), torch.tensor([row]))
     assert torch.equal(flashinfer.top_k_mask_logits(f32([row]), 3).cpu(), torch.tensor([row]))
     assert torch.equal(

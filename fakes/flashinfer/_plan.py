@@ -92,7 +92,7 @@ class Plan:
         for key, argument in self.names.items():
             if argument in self.sources and key in self.arrays:
                 tensor, _ = self.sources[argument]
-                now = as_read(tensor, len(self.arrays[key]))
+                now = tensor.flatten() if key == "mask" else as_read(tensor, len(self.arrays[key]))
                 self.arrays[key][: len(now)].copy_(now)
         self._walked = None
 

@@ -124,11 +124,11 @@ class AttentionWrapper(Scheduled):
 
         fault = settle(findings(), path, during="plan")
         arrays = device_arrays({k: t for k, (_, t) in given.items()}, batch, self._graph_buffers, fault)
-        sources = {name: tensor for name, tensor in given.values() if name}
+        named = {key: of for key, of in given.items() if of[0]}
         if mask is not None and mask.is_given:
             arrays |= self._mask_arrays(mask)
             if mask.packed is not None:
-                sources[mask.argument] = mask.packed
+                named["mask"] = (mask.argument, mask.packed)
         return Plan(
             path=path,
             batch=batch,
@@ -140,9 +140,9 @@ class AttentionWrapper(Scheduled):
             q_dtype=q_dtype,
             kv_dtype=kv_dtype,
             cache_names=cache_names,
-            names={key: name for key, (name, _) in given.items() if name},
+            names={key: name for key, (name, _) in named.items()},
             arrays=arrays,
-            sources={name: (t, t.clone()) for name, t in sources.items()} if non_blocking else {},
+            sources={name: (t, t.clone()) for name, t in named.values()} if non_blocking else {},
             planned_indptr=arrays["indptr"].tolist(),
             planned_lengths=planner_lengths(arrays, page_size, batch, seq_lens),
             graph=self._use_cuda_graph,

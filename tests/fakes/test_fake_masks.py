@@ -138,6 +138,9 @@ def test_packed_bits_must_not_change_after_plan() -> None:
     run(wrapper, one)
     bits[0] ^= 1
     assert refused(lambda: run(wrapper, one)).argument == "packed_custom_mask"
+    with mode.use("faithful"):
+        late = run(wrapper, one)
+    assert torch.equal(late, run(planned(one, packed_custom_mask=bits), one))
 
 
 def test_single_prefill_packs_any_type_and_knows_its_size() -> None:

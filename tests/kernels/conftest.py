@@ -30,3 +30,9 @@ def fresh_context() -> Iterator[None]:
     with mode.use("strict"):
         yield
     mode.new_context()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """On a GPU a later test may end the whole process: what failed is told at once."""
+    if REAL and report.failed:
+        print(f"\n{report.nodeid}\n{report.longreprtext[-3000:]}", file=sys.__stderr__, flush=True)

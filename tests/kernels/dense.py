@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from place import i32, normal, rng, there, workspace
+from place import REAL, i32, normal, rng, there, workspace
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,14 @@ class Rule:
     slopes: torch.Tensor | None = None
     sinks: torch.Tensor | None = None
     rope: tuple[float, float] | None = None
+
+    @property
+    def loose(self) -> float:
+        """How much further off than plain attention a GPU may be: its tanh errs by 2 ** -11 of the cap, and
+        rotated vectors are rounded once more."""
+        if not REAL:
+            return 1.0
+        return (4.0 if self.cap > 0 else 1.0) * (2.0 if self.rope is not None else 1.0)
 
 
 def attention(

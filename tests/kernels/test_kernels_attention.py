@@ -56,11 +56,11 @@ def check(
     want, natural = batch.want(rule)
     plain = wrapper.run(batch.q, cache)
     assert plain.dtype == batch.q.dtype
-    close(plain, want, batch.q.dtype)
+    close(plain, want, batch.q.dtype, loose=rule.loose)
     out, lse = wrapper.run_return_lse(batch.q, cache)
     assert lse.dtype == torch.float32
-    close(out, want, batch.q.dtype)
-    close(lse, natural / math.log(2), batch.q.dtype, lse=True)
+    close(out, want, batch.q.dtype, loose=rule.loose)
+    close(lse, natural / math.log(2), batch.q.dtype, lse=True, loose=rule.loose)
 
 
 def random_batch(pick: random.Random, decode: bool) -> Paged:
@@ -96,7 +96,7 @@ def test_window_and_soft_cap(path: str, seed: int) -> None:
         causal=not decode and pick.random() < 0.6,
         left=pick.choice([0, 1, 5, 16, 100]),
         cap=pick.choice([1.5, 30.0]),
-        scale=pick.choice([None, 0.5]),
+        scale=pick.choice([None, 0.05]),
     )
     check(path, batch, rule, pick.choice(["tuple", "stacked"]), pick.choice(["NHD", "HND"]))
 

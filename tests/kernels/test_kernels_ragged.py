@@ -68,12 +68,12 @@ def check_ragged(
     given_k, given_v = in_layout(k, layout), in_layout(v, layout)
     plain = wrapper.run(q, given_k, given_v)
     assert plain.shape == (sum(q_lens), heads[0], dims[1])
-    close(plain, want, HALF)
+    close(plain, want, HALF, loose=rule.loose)
     out, lse = wrapper.run_return_lse(q, given_k, given_v)
-    close(out, want, HALF)
-    close(lse, natural / math.log(2), HALF, lse=True)
+    close(out, want, HALF, loose=rule.loose)
+    close(lse, natural / math.log(2), HALF, lse=True, loose=rule.loose)
     _, ln = wrapper.run(q, given_k, given_v, return_lse=True, lse_base="ln", lse_layout="HN")
-    close(ln, natural.t(), HALF, lse=True)
+    close(ln, natural.t(), HALF, lse=True, loose=rule.loose)
 
 
 @pytest.mark.parametrize("backend", ["fa2", "fa3"])
@@ -122,10 +122,15 @@ def test_single_prefill(backend: str, seed: int) -> None:
         "backend": backend,
     }
     want, natural = attention(q, k, v, rule)
-    close(single(flashinfer.single_prefill_with_kv_cache, q, k, v, layout, **options), want, HALF)
+    close(
+        single(flashinfer.single_prefill_with_kv_cache, q, k, v, layout, **options),
+        want,
+        HALF,
+        loose=rule.loose,
+    )
     out, lse = single(flashinfer.single_prefill_with_kv_cache_return_lse, q, k, v, layout, **options)
-    close(out, want, HALF)
-    close(lse, natural / math.log(2), HALF, lse=True)
+    close(out, want, HALF, loose=rule.loose)
+    close(lse, natural / math.log(2), HALF, lse=True, loose=rule.loose)
 
 
 @pytest.mark.parametrize("use_tensor_cores", [False, True])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import time
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +29,7 @@ from judge.packages import Package, PackageError
 SHOWN_MISMATCHES = 6
 MOST_MISMATCHES = 40
 REMEMBERED = 4096
+SPENT_S = 10.0  # of the checker's time, on one submission: it has others to look after
 MOST_APART = 4096  # size of an output that is still shown to tell mistakes apart
 # Which cases a sitting has: all; the public ones; all but the random ones.
 Which = Literal["all", "public", "fixed"]
@@ -168,6 +170,7 @@ class Sitting:
         self.outcomes: list[Outcome] = [None] * len(self.cases)
         self.results: dict[int, CaseResult] = {}
         self.source_lines = 0
+        self.spent_s = 0.0
 
     @property
     def drawn(self) -> list[int]:
@@ -185,12 +188,16 @@ class Sitting:
         """Judge one reply. Whatever is raised while looking at it is the submission's error."""
         case = self.cases[index]
         result = self._result(case, cpu_ms)
+        start = time.monotonic()
         try:
+            if self.spent_s > SPENT_S:
+                raise TimeoutError("outputs of this submission have taken too long to check")
             self._judge(result, index, reply)
         except frames.FrameError:
             result.status, result.message = Status.RUNTIME_ERROR, Message("broken_reply")
         except Exception:  # noqa: BLE001  a value that breaks the checking code was made to do so
             result.status, result.message = Status.RUNTIME_ERROR, Message("check_failed")
+        self.spent_s += time.monotonic() - start
         if case.group != HIDDEN:
             result.output = printable(output.decode("utf-8", "replace"))
         self.results[index] = result

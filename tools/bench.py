@@ -11,10 +11,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from judge.judge import Judge
+    from judge.packages import Package
+
 ROOT = Path(__file__).resolve().parent.parent
+ONE_LINE = 40  # `align_down`
 sys.path.insert(0, str(ROOT))
 
 from tools.bench_engine import engine
@@ -61,9 +67,10 @@ def judge(runs: int = 60, problems: tuple[int, ...] = ()) -> None:
         f"fresh interpreter that imports torch: median {statistics.median(fresh):.0f} ms of {len(fresh)}"
     )
     with Judge() as judge:
-        for number in problems or (200, 201):
+        for number in problems or [n for n in (ONE_LINE, 200, 201) if n in packages]:
             package = packages[number]
             judge.warm(package)
+            click.echo(f"{number}: a running child has {child_memory_mb(judge, package):.1f} MB of its own")
             programs = {"accepted": package.solution, "wrong": next(iter(package.wrong.values())).source}
             for kind, source in programs.items():
                 times = []
@@ -81,6 +88,24 @@ def judge(runs: int = 60, problems: tuple[int, ...] = ()) -> None:
                     f"p50 {p50:.1f} ms, p95 {p95:.1f} ms, "
                     f"{base / p50:.0f}x faster than a fresh interpreter ({base:.0f} ms)"
                 )
+
+
+def child_memory_mb(judge: Judge, package: Package) -> float:
+    """What one child holds for itself after loading the reference and answering all seed-independent cases; the rest it
+    shares with its zygote."""
+    from judge.staging import LOAD_MS, child_limits, load_frame
+
+    prepared = judge._prepare(package)
+    child = prepared.stage.spawn(child_limits(package))
+    try:
+        child.exchange(load_frame(package, package.solution), LOAD_MS)
+        for frame in prepared.static_frames:
+            judge.run_case(prepared, child, frame)
+        # Private_Dirty: RssAnon would count the pages that it still shares with its zygote.
+        rows = Path(f"/proc/{child._pid}/smaps_rollup").read_text().splitlines()  # type: ignore[union-attr]
+        return sum(int(row.split()[1]) for row in rows if row.startswith("Private_Dirty:")) / 1024
+    finally:
+        judge.retire(child, prepared.stage)
 
 
 def memory_mb(pid: int) -> float:

@@ -34,9 +34,6 @@ PACKAGES = {"flashinfer": ("flashinfer-python", "0.7.2.post1"), "sgl_kernel": ("
 """The distribution and version that each of the fakes has the interface of."""
 
 FETCH_S = 300
-ADDED = {"plan_info"}
-"""Public methods that the fakes have and the real wrappers don't: for tests and for looking."""
-
 BEHIND = {"flashinfer": [("flashinfer.decode", "BatchDecodeWithPagedKVCacheWrapper._plan_impl", "method")]}
 """Private functions that declare what a public one takes as **kwargs."""
 
@@ -109,7 +106,7 @@ def real_signatures() -> dict[str, list[str]]:
         if real is None:
             raise RuntimeError(f"the wheel of {name} {version} is not in REAL_WHEELS nor in {WHEELS}")
         for module, path, kind in exported(package):
-            if kind != "class" and path.split(".")[-1] not in ADDED:
+            if kind != "class":
                 found[f"{module}:{path}"] = written(real.signature(module, path))
     return found
 

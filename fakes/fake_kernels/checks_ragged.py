@@ -75,6 +75,13 @@ def check_kv_rows(rows: int, **kv: torch.Tensor) -> Iterator[Finding]:
             yield Finding(m.RAGGED_KV_ROWS, name, {"got": tensor.shape[0], "expected": rows})
 
 
+def check_layout(layout: str, path: Path) -> Iterator[Finding]:
+    """Whether the kernel of `path` can read K and V without pages in this layout (batch_prefill_sm90.cu,
+    single_prefill_sm90.cu)."""
+    if layout == "HND" and path == "fa3":
+        yield Finding(m.HND_ON_FA3, "kv_layout", {"value": layout})
+
+
 def check_dense(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layout: Layout, path: Path
 ) -> Iterator[Finding]:

@@ -73,6 +73,24 @@ RAGGED_KV_ROWS = Mistake(
     },
 )
 
+HND_ON_FA3 = Mistake(
+    "hnd_on_fa3",
+    what={
+        "en": "kv_layout is HND, and the backend is fa3, which takes tokens for heads in it.",
+        "zh": "kv_layout 是 HND，而后端是 fa3，它会把 token 数当成头数。",
+    },
+    fix={
+        "en": "use NHD (k.transpose(0, 1)) or backend='fa2'; 'auto' is fa3 for half types.",
+        "zh": '用 NHD（k.transpose(0, 1)），或者 backend="fa2"；半精度类型的 "auto" 就是 fa3。',
+    },
+    note={
+        "en": "Measured on a ragged batch: the process dies of an integer division by zero. The source takes sizes of "
+        "NHD whatever the layout: query heads divided by tokens is the size of a group, 0 or a wrong one",
+        "zh": "ragged 的 batch 上测量过：进程死于整数除以零。源码不论布局都按 NHD 取尺寸：query 头数除以 token 数当成组的"
+        "大小，得到 0 或者错的值",
+    },
+)
+
 LAYOUT_SHAPE = Mistake(
     "kv_shape",
     what={

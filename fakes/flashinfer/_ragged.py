@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from fake_kernels.checks_masks import MaskOf
-from fake_kernels.checks_ragged import check_kv_rows, check_ragged, check_vectors
+from fake_kernels.checks_ragged import check_kv_rows, check_layout, check_ragged, check_vectors
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_masks import STALE_MASK
 from fake_kernels.mistakes_wrappers import LAYOUT_SHAPE
@@ -30,8 +30,8 @@ _FIXED_BATCH = (
 class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
     """Prefill of a batch whose K and V are contiguous tensors: `plan` once, `run` for every layer.
 
-    float_workspace_buffer: uint8 [bytes], 16-byte aligned. kv_layout: "NHD" or "HND", of k and v. backend
-    "auto" is what the library picks on an H200, anew in every plan. With use_cuda_graph the two indptr
+    float_workspace_buffer: uint8 [bytes], 16-byte aligned. kv_layout: "NHD" or "HND", of k and v (HND not on
+    fa3). backend "auto" is what the library picks on an H200, anew in every plan. With use_cuda_graph the two indptr
     buffers (int32 [B+1]) are required. jit_args, variant_owns_mask: as in the paged wrapper.
     """
 
@@ -153,7 +153,8 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             rows = (qo_indptr[1:] - qo_indptr[:-1]).tolist()
             mask = MaskOf(custom_mask, packed_custom_mask, rows, lengths.tolist())
 
-        def stale_mask() -> Iterator[Finding]:
+        def findings() -> Iterator[Finding]:
+            yield from check_layout(self._kv_layout, path)
             if self._had_mask and not masked and not self._use_cuda_graph:
                 yield Finding(STALE_MASK, "custom_mask")
 
@@ -163,7 +164,7 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
                 "last": ("", lengths.clamp(0, 1)),
                 "qo": ("qo_indptr", qo_indptr),
             },
-            stale_mask(),
+            findings(),
             path,
             batch=len(qo_indptr) - 1,
             num_qo_heads=num_qo_heads,

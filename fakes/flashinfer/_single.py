@@ -10,7 +10,7 @@ import math
 
 import torch
 from fake_kernels.checks_masks import MaskOf
-from fake_kernels.checks_ragged import check_dense
+from fake_kernels.checks_ragged import check_dense, check_layout
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_wrappers import LAYOUT_SHAPE
@@ -61,7 +61,7 @@ def single_prefill_with_kv_cache(
     [qo_len, num_qo_heads].
 
     q: [qo_len, num_qo_heads, head_dim_qk]. k, v: [kv_len, num_kv_heads, head_dim_qk or vo] (NHD), or heads
-    first (HND). causal is bottom-right and False unless given. custom_mask: bool [qo_len, kv_len], True =
+    first (HND, not on fa3). causal is bottom-right and False unless given. custom_mask: bool [qo_len, kv_len], True =
     seen, in place of causal; packed_custom_mask: its bits (`packbits`, "little"), looked at first.
     """
     require_context()
@@ -85,6 +85,7 @@ def single_prefill_with_kv_cache(
     layout = _layout(kv_layout, path)
     check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
     require_window(window_left)
+    settle(check_layout(layout, path), path, during="run")
     settle(check_dense(q, k, v, layout, path), path, during="run")
     parts: tuple[AttentionVariant, ...] = position_parts(
         pos_encoding_mode, rope_scale, rope_theta, q.shape[1]

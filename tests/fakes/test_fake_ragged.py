@@ -157,6 +157,26 @@ def test_auto_is_resolved_in_every_plan() -> None:
         assert wrapper._backend == backend
 
 
+@pytest.mark.parametrize("backend", ["fa3", "auto"])
+def test_fa3_takes_tokens_for_heads_in_hnd(backend: str) -> None:
+    wrapper = ragged(backend, kv_layout="HND")
+    arrays = (cumulated(Q_LENS), cumulated(KV_LENS), 8, 2, 64)
+    k, v = K.transpose(0, 1).contiguous(), V.transpose(0, 1).contiguous()
+    calls = (
+        lambda: wrapper.plan(*arrays),
+        lambda: flashinfer.single_prefill_with_kv_cache(Q, k, v, kv_layout="HND", backend=backend),
+    )
+    for call in calls:
+        error = refused(call)
+        assert (error.code, error.argument) == ("hnd_on_fa3", "kv_layout")
+        assert "the process dies" in error.real["en"]
+        with mode.use("faithful"):
+            assert refused(call).code == "not_modelled"
+    on_fa2 = ragged("fa2", kv_layout="HND")
+    on_fa2.plan(*arrays, causal=True)
+    assert torch.equal(on_fa2.run(Q, k, v), planned().run(Q, K, V))
+
+
 def test_cuda_graph_buffers() -> None:
     buffers = {"qo_indptr_buf": i32([0] * 4), "kv_indptr_buf": i32([0] * 4)}
     wrapper = ragged(use_cuda_graph=True, **buffers)

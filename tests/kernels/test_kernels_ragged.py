@@ -1,5 +1,5 @@
 """Prefill over K and V without pages, of batches (ragged) and of single requests, and single decode, against dense
-attention in float64.
+attention in float64. HND only where a kernel reads it: on fa3 the library divides by zero and the process dies.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_ragged_batches(backend: str, seed: int) -> None:
         cap=0.0 if plain else pick.choice([1.5, 30.0]),
         scale=pick.choice([None, 0.3]),
     )
-    heads, layout = pick.choice(GROUPS), pick.choice(["NHD", "HND"])
+    heads, layout = pick.choice(GROUPS), pick.choice(["NHD", "HND"] if backend == "fa2" else ["NHD"])
     check_ragged(backend, q_lens, kv_lens, rule, heads=heads, layout=layout, seed=pick.randrange(1 << 30))
 
 
@@ -109,7 +109,7 @@ def single(kind: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layout:
 def test_single_prefill(backend: str, seed: int) -> None:
     pick = random.Random(seed)
     n, kv = pick.choice([1, 2, pick.randint(1, 70)]), pick.choice([1, 2, pick.randint(1, 140)])
-    heads, layout = pick.choice(GROUPS), pick.choice(["NHD", "HND"])
+    heads, layout = pick.choice(GROUPS), pick.choice(["NHD", "HND"] if backend == "fa2" else ["NHD"])
     q, k, v = numbers(n, kv, heads, (64, 64), pick.randrange(1 << 30))
     rule = Rule(causal=pick.random() < 0.6, scale=pick.choice([None, 0.3]))
     if backend == "fa2" and pick.random() < 0.5:

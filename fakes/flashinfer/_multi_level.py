@@ -12,6 +12,7 @@ import torch
 from fake_kernels import mode
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_wrappers import LEVEL_ROWS, LEVELS_COUNT
+from fake_kernels.schedule import PlanInfo
 from fake_kernels.states import merged
 
 from flashinfer.prefill import BatchPrefillWithPagedKVCacheWrapper
@@ -69,6 +70,11 @@ class MultiLevelCascadeAttentionWrapper:
     def is_cuda_graph_enabled(self) -> bool:
         """Whether the levels work in buffers fixed at construction."""
         return self._use_cuda_graph
+
+    @property
+    def plan_info(self) -> tuple[PlanInfo | None, ...]:
+        """The schedule of each level; see `flashinfer._schedule.Scheduled`."""
+        return tuple(wrapper.plan_info for wrapper in self._batch_prefill_wrappers)
 
     def reset_workspace_buffer(
         self, float_workspace_buffer: torch.Tensor, int_workspace_buffers: list[torch.Tensor]

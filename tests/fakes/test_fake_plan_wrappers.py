@@ -217,3 +217,27 @@ def test_workspace_size_is_refused_where_the_library_has_none() -> None:
         call(wrapper_of("dec").workspace_size, "dec", [100], head_dim=80)
     with pytest.raises(KernelError, match="last_page_len"):
         wrapper_of("tc").workspace_size(i32([0, 1]), i32([0]), i32([17]), 8, 2, 64, 16)
+
+
+def test_a_cascade_has_a_schedule_for_each_level() -> None:
+    wrapper = flashinfer.MultiLevelCascadeAttentionWrapper(2, floats(64 << 20))
+    assert wrapper.plan_info == (None, None)
+    shared, own = torch.arange(100, dtype=torch.int32), torch.arange(100, 103, dtype=torch.int32)
+    wrapper.plan(
+        [cumulated([3]), cumulated([1, 1, 1])],
+        [cumulated([100]), cumulated([1, 1, 1])],
+        [shared, own],
+        [i32([16]), i32([1, 2, 3])],
+        *(8, 2, 64, 16),
+    )
+    first, second = wrapper.plan_info
+    assert {item.request for item in first.work} == {0}
+    assert {item.request for item in second.work} == {0, 1, 2}
+
+
+def test_sparse_masks_have_a_schedule() -> None:
+    """Rows of blocks are its requests, blocks its pages."""
+    wrapper = flashinfer.BlockSparseAttentionWrapper(floats(64 << 20))
+    sizes = {"M": 128, "N": 4096, "R": 64, "C": 64, "num_qo_heads": 8, "num_kv_heads": 2, "head_dim": 64}
+    wrapper.plan(cumulated([60, 2]), torch.arange(62, dtype=torch.int32) % 64, **sizes)
+    assert [item.kv[1] for item in wrapper.plan_info.work if item.head in (0, None)] == [3840, 128]

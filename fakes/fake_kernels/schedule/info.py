@@ -93,7 +93,8 @@ class PlanInfo:
 
     blocks_per_sm: blocks of the kernel on one SM. q_tile: packed rows of a query tile (fa3: rows; BatchAttention:
     of its two tiles the larger one, requests of at most 16 packed rows use 16).
-    kv_chunk: tokens of a chunk of KV; None with split_kv False: all of a request in one chunk.
+    kv_chunk: tokens of a chunk of KV (BatchAttention: the larger of its two, `steps` has both); None with split_kv False:
+    all of a request in one chunk.
     split_kv: whether results go through partial states in the float workspace and are merged (under dec, tc and fa2
     then all rows do, also those of one chunk). merged_states: partial states (one vector and one LSE for a row and
     a query head) of each request that are merged. padded_batch_size: blocks launched for each KV head.

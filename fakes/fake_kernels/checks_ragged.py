@@ -97,10 +97,14 @@ def check_dense(
     if k.shape[2] != q.shape[2]:
         expected = str([*k.shape[:2], q.shape[2]])
         yield Finding(m.LAYOUT_SHAPE, "k", {"shape": list(k.shape), "expected": expected})
+    if path in ("dec", "tc") and v.shape[2] != k.shape[2]:
+        yield Finding(m.LAYOUT_SHAPE, "v", {"shape": list(v.shape), "expected": str(list(k.shape))})
     for name, tensor in (("k", k), ("v", v)):
         if tensor.dtype != q.dtype:
             yield Finding(m.KV_DTYPE, name, {"value": str(tensor.dtype), "planned": str(q.dtype)})
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
             yield Finding(LAST_DIM_STRIDE, name, {"tensor": name, "stride": tensor.stride(-1)})
+        elif path == "dec" and not tensor.is_contiguous():  # strides come from sizes (single_decode.cu)
+            yield Finding(mi.NOT_CONTIGUOUS, name, {"stride": list(tensor.stride())})
     yield from check_heads(q.shape[1], k.shape[1 if layout == "NHD" else 0], path)

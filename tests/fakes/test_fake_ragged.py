@@ -238,7 +238,7 @@ def test_single_requests_are_checked() -> None:
         "kv_shape": lambda: prefill(Q, K[:, :, :32], V),
         "kv_dtype": lambda: prefill(Q, K, V.float()),
         "heads_not_divisible": lambda: prefill(Q[:, :3], K, V),
-        "group_size_unsupported": lambda: decode(Q[0, :5], K[:, :1], V[:, :1]),
+        "group_size_unsupported": lambda: decode(Q[0, :5], K[:, :1].contiguous(), V[:, :1].contiguous()),
         "last_dim_not_contiguous": lambda: prefill(Q, K.transpose(0, 2).contiguous().transpose(0, 2), V),
         "bad_option": lambda: prefill(Q, K, V, kv_layout="NDH"),
         "not_modelled": lambda: prefill(Q, K, V, backend="cutlass"),
@@ -246,7 +246,11 @@ def test_single_requests_are_checked() -> None:
     for code, call in calls.items():
         assert refused(call).code == code
     assert refused(lambda: decode(Q, K, V)).code == "kv_shape"
-    assert decode(Q[0, :5], K[:, :1], V[:, :1], use_tensor_cores=True).shape == (5, 64)
+    assert refused(lambda: decode(Q[0], K, V[:, :, :32])).argument == "v"
+    of_one_head = (Q[0, :5], K[:, :1], V[:, :1])
+    assert decode(*of_one_head, use_tensor_cores=True).shape == (5, 64)
+    assert refused(lambda: decode(Q[0, :4], *of_one_head[1:])).code == "not_contiguous"
+    assert decode(Q[0, :4], *(x.contiguous() for x in of_one_head[1:])).shape == (4, 64)
 
 
 def varlen(**changes: Any) -> Any:

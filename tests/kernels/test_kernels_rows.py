@@ -120,7 +120,13 @@ def test_gated_activations(
     gate, up = x.cpu().double().split(hidden, dim=-1)
     function = getattr(PACKAGES[package], name)
     got = function(x)
-    close(got, GATES[name](gate) * up, dtype)
+    if name == "gelu_tanh_and_mul":
+        # On a GPU this tanh is an instruction with a relative error of 2^-11 (jit/activation.py, gelu_tanh).
+        bound = (gate * up).abs() / 2 * 2**-11 + 2e-3
+        want = GATES[name](gate) * up
+        assert bool(((got.cpu().double() - want).abs() <= bound + torch.finfo(dtype).eps * want.abs()).all())
+    else:
+        close(got, GATES[name](gate) * up, dtype)
     out = torch.empty_like(got)
     assert function(x, out) is out
     assert torch.equal(out, got)

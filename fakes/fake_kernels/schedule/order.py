@@ -7,7 +7,7 @@ ties fall as they do in libstdc++, which the library's wheels are built with.
 
 from __future__ import annotations
 
-import ctypes
+import struct
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -17,6 +17,8 @@ Before = Callable[[T, T], bool]
 
 _SMALL = 16
 """Below this many elements libstdc++ sorts by insertion (bits/stl_algo.h, _S_threshold)."""
+
+_FLOAT32 = struct.Struct("f")
 
 _EXACT = float(1 << 24)
 """Sums of whole numbers up to here are exact in float32."""
@@ -80,7 +82,7 @@ class CostHeap:
         """The CTA that gets a tile of `rows` over `kv_len` tokens; it costs 2 * rows + kv_len."""
         cta, so_far = self._heap.pop()
         cost = so_far + (2 * rows + kv_len)
-        self._heap.push((cta, cost if cost <= _EXACT else ctypes.c_float(cost).value))
+        self._heap.push((cta, cost if cost <= _EXACT else _FLOAT32.unpack(_FLOAT32.pack(cost))[0]))
         return cta
 
 

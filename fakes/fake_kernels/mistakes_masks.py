@@ -137,6 +137,22 @@ MASK_BUFFERS = Mistake(
     real=dict.fromkeys(("fa2", "fa3"), raises(ValueError, "{message}")),
 )
 
+MASK_MISSING = Mistake(
+    "mask_missing_under_graphs",
+    what={
+        "en": "this plan has no mask, but the wrapper was built with custom_mask_buf for CUDA graphs.",
+        "zh": "这次 plan 没有掩码，但这个 wrapper 构造时为 CUDA graph 给了 custom_mask_buf。",
+    },
+    fix={
+        "en": "give every plan of this wrapper a mask, or build one without the mask's buffers for the other batches.",
+        "zh": "这个 wrapper 的每次 plan 都给掩码；没有掩码的 batch 另建一个不带掩码缓冲区的 wrapper。",
+    },
+    note={
+        "en": "Every run reads its mask from the buffer, whatever stands there, and causal plays no part",
+        "zh": "每次 run 都从缓冲区读掩码，不管里面是什么，causal 也不起作用",
+    },
+)
+
 SINKS_IGNORED = Mistake(
     "sinks_ignored",
     what={

@@ -119,6 +119,8 @@ class AttentionWrapper(Scheduled):
             yield from check_heads(num_qo_heads, num_kv_heads, path)
             if mask is not None and mask.is_given:
                 yield from mask.findings(path)
+            elif "mask" in (self._graph_buffers or {}):
+                yield Finding(mm.MASK_MISSING, "custom_mask")
             if self._jit is not None:
                 yield from self._jit.plan_findings((q_dtype, kv_dtype), (head_dim, head_dim_vo))
 

@@ -129,6 +129,7 @@ def test_masks_under_cuda_graphs() -> None:
         with pytest.raises(ValueError, match=f"{missing} must be initialized"):
             plan(graph_wrapper(**given), BATCH, custom_mask=MASK)
     plan(graph_wrapper(), BATCH)
+    assert refused(lambda: plan(graph_wrapper(**of_mask), BATCH)).code == "mask_missing_under_graphs"
 
 
 def test_packed_bits_must_not_change_after_plan() -> None:

@@ -126,6 +126,8 @@ def check_indices(indices: torch.Tensor | None, rows: int) -> Iterator[Finding]:
     if indices is None:
         return
     yield from tensor_of("indices", indices, 1)
+    if len(indices) == 0:
+        yield Finding(NO_ROWS, "indices")
     if indices.dtype not in (torch.int32, torch.int64) or not indices.is_contiguous():
         yield Finding(m.INDICES_WRONG, "indices", {"dtype": str(indices.dtype), "shape": list(indices.shape)})
     outside = ((indices < 0) | (indices >= rows)).nonzero().flatten().tolist()

@@ -188,6 +188,12 @@ NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {
         "invalid configuration argument",
         lambda: f.sampling_from_probs(P[:0]),
     ),
+    "no outputs": (
+        "no_rows",
+        RuntimeError,
+        "invalid configuration argument",
+        lambda: f.sampling_from_probs(P, torch.tensor([], dtype=torch.int32)),
+    ),
     "type for top-k": (
         "dtypes_differ",
         AssertionError,

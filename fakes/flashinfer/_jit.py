@@ -36,6 +36,8 @@ class JitVariant:
     scalar names, scalar types, variant name, variant], as gen_customize_batch_prefill_module takes them.
     run gives the tensors and scalars by position; tensors named maybe_custom_mask, maybe_mask_indptr and
     maybe_alibi_slopes are filled in, and scalars named sm_scale and logits_soft_cap if they are left out.
+    The variant is made once a request as variant(params, at): params has the declared names and window_left,
+    num_qo_heads, num_kv_heads; at is a `Scores`.
     """
 
     def __init__(self, jit_args: list[Any], jit_kwargs: dict[str, Any] | None) -> None:

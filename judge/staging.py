@@ -22,6 +22,8 @@ def scene_of(package: Package, *, stubbed: bool) -> Scene:
             modules.append(package.target.partition(":")[0].removesuffix(".py").replace("/", "."))
     if "fakes" in package.info.needs:
         paths.append(str(FAKES))
+        # The engine imports them when a backend is made: here, once, and not in every child.
+        modules += ["flashinfer", "sgl_kernel.flash_attn"]
     driver = package.text("driver.py") if "driver.py" in package.files else ""
     return Scene(tuple(paths), tuple(modules), driver)
 

@@ -108,7 +108,9 @@ class ProblemToml(Strict):
 class WrongToml(Strict):
     verdict: Literal["wrong_answer", "runtime_error", "time_limit"] = "wrong_answer"
     diagnosis: Bilingual
-    section: str = Field(pattern=r"^ch\d\d#[\w-]+$", description="chapter and anchor of its text")
+    section: str = Field(
+        pattern=r"^(ch\d\d|f)#[\w-]+$", description="chapter (or track F) and anchor of its text"
+    )
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from judge.core.picture import pictures
 from judge.core.verdict import Mismatch
 from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
 from judge.packages import Package, PackageError, find_package, load_package, show_value, survey
+from tools.steps_track import find_section
 
 WORKSPACE = ROOT / "practice" / "workspace"
 ACCEPTED, NOT_ACCEPTED, USAGE, SYSTEM = 0, 1, 2, 3
@@ -252,14 +253,21 @@ def print_verdict(
             if entry.get("apart"):
                 print_apart(console, entry["apart"], lang)
             if entry.get("section"):
-                chapter, _, anchor = entry["section"].partition("#")
-                console.print(
-                    f"  → {text('read')}: steps/{chapter}/text.{lang}.md #{anchor}", style="dim", markup=False
-                )
+                print_section(console, entry["section"], lang)
     if verdict["counterexample"]:
         print_counterexample(console, package, verdict["counterexample"], lang)
     if not accepted and not public_only:
         console.print("\n" + text("seed", seed=seed), style="dim")
+
+
+def print_section(console: Console, section: str, lang: str) -> None:
+    """Where to read on: the section's heading, and its file if the text has been written."""
+    place = find_section(section)
+    if place is None:
+        return
+    text = place.folder / f"text.{lang}.md"
+    where = f"{text.relative_to(ROOT)} #{place.anchor}" if text.is_file() else place.title[lang]
+    console.print(f"  → {TEXTS['read'][lang]}: {place.heading[lang]} ({where})", style="dim", markup=False)
 
 
 def print_apart(console: Console, apart: dict[str, Any], lang: str) -> None:

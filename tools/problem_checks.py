@@ -25,6 +25,7 @@ from judge.staging import load_frame, scene_of
 from tools import steps
 from tools.problem_attacks import attacks
 from tools.problem_runs import possible_runs
+from tools.steps_track import FIRST_TRACK_PROBLEM, find_section, load_track
 
 PART_OF_LIMITS = 5  # the reference may use a fifth
 CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -86,17 +87,16 @@ def statements(package: Package) -> list[str]:
 
 
 def sections(package: Package) -> list[str]:
-    """Diagnoses point to sections that the chapter has."""
-    chapters = steps.load_chapters()
-    complaints = []
-    for wrong in package.wrong.values():
-        chapter, _, anchor = wrong.section.partition("#")
-        number = int(chapter.removeprefix("ch"))
-        if number not in chapters or anchor not in chapters[number].sections:
-            complaints.append(
-                f"wrong/wrong.toml: {wrong.name} points to {wrong.section}, which is no section"
-            )
-    if package.chapter in chapters and package.id not in chapters[package.chapter].problems:
+    """Diagnoses point to sections that exist, and the chapter or track lists the problem."""
+    complaints = [
+        f"wrong/wrong.toml: {wrong.name} points to {wrong.section}, which is no section"
+        for wrong in package.wrong.values()
+        if find_section(wrong.section) is None
+    ]
+    if package.id >= FIRST_TRACK_PROBLEM:
+        if package.id not in load_track().problems:
+            complaints.append(f"steps/f/track.toml does not list problem {package.id}")
+    elif package.id not in steps.get_chapter(package.chapter).problems:
         complaints.append(f"steps/ch{package.chapter:02}/chapter.toml does not list problem {package.id}")
     return complaints
 

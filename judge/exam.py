@@ -18,7 +18,7 @@ from typing import Any, Literal
 from judge.core import frames
 from judge.core.case import HIDDEN, PUBLIC, TEACH, Case, Failure, Outcome
 from judge.core.compare import Comparer
-from judge.core.diagnose import Diagnoser, Finding
+from judge.core.diagnose import Component, Diagnoser, Finding
 from judge.core.rng import Rng
 from judge.core.status import Status
 from judge.core.values import from_display, printable, size_of, to_display
@@ -60,6 +60,7 @@ class Exam:
         self.frames = [case_frame(c) for c in self.cases]
         self.answers: list[Mapping[str, Any]] = []
         self.mistakes: dict[str, list[Outcome]] = {}
+        self._deviations: dict[str, list[frozenset[Component]]] = {}
         self._seen: OrderedDict[tuple[int, bytes], list[Mismatch]] = OrderedDict()
 
     def dialogue(self, frame: bytes) -> Dialogue:
@@ -126,6 +127,13 @@ class Exam:
         if self.checks is not None and size_of(dict(got)) <= 4 * size_of(dict(want)) + 1024:
             found += self.checks.check(inputs, got, want)
         return found[:MOST_MISMATCHES]
+
+    def deviation(self, name: str, index: int) -> frozenset[Component]:
+        """In what a known mistake differs from the answer on seed-independent case `index`, found out once."""
+        if name not in self._deviations:
+            diagnoser = Diagnoser(self.comparer, self.answers, self.mistakes)
+            self._deviations[name] = diagnoser.deviations(name)
+        return self._deviations[name][index]
 
     def mismatches_of(self, index: int, reply: bytes, got: Mapping[str, Any]) -> list[Mismatch]:
         """`mismatches` for seed-independent case `index`, remembered by the reply's bytes: what is wrong with an output
@@ -266,7 +274,12 @@ class Sitting:
         """Known mistakes that the seed-independent cases do not rule out."""
         at = [i for i in range(self.n) if self.static[i] is not None]
         known = {name: [given[self.static[i] or 0] for i in at] for name, given in self.exam.mistakes.items()}
-        diagnoser = Diagnoser(self.exam.comparer, [self.answers[i] or {} for i in at], known)
+        answers = [self.answers[i] or {} for i in at]
+
+        def deviation_of(name: str, case: int) -> frozenset[Component]:
+            return self.exam.deviation(name, self.static[at[case]] or 0)
+
+        diagnoser = Diagnoser(self.exam.comparer, answers, known, deviation_of)
         return diagnoser.possible([self.outcomes[i] for i in at])
 
     def _diagnosis(self) -> list[dict[str, Any]]:
@@ -276,13 +289,17 @@ class Sitting:
             if name in self.drawn_mistakes or not self.drawn
         }
         answers = [a or {} for a in self.answers[: self.n]]
-        diagnoser = Diagnoser(self.exam.comparer, answers, known)
+        diagnoser = Diagnoser(self.exam.comparer, answers, known, self._deviation_of)
         outcomes = self.outcomes[: self.n]
         findings = diagnoser.diagnose(outcomes)
         entries = [self._entry(f, diagnoser) for f in findings]
         if not entries:
             entries = self._invariants() + self._common()
         return entries
+
+    def _deviation_of(self, name: str, index: int) -> frozenset[Component] | None:
+        static = self.static[index]
+        return None if static is None else self.exam.deviation(name, static)
 
     def _mistake(self, name: str, static: int | None, index: int) -> Outcome:
         if static is not None:

@@ -132,6 +132,13 @@ class Judge:
                 self._start_zygotes()
                 self._versions = {**self._checker.call("hello")[0], "judge": VERSION}
 
+    @property
+    def references(self) -> Zygote | LocalZygote:
+        """The zygote of references; for tools that run one without judging. Raises JudgeError before `start`."""
+        if self._references is None:
+            raise JudgeError("the judge has not been started")
+        return self._references
+
     def _start_zygotes(self) -> None:
         """Start the zygotes and choose the tier: the first of those allowed that stands up to every attack. Raises
         NoTier if none does."""

@@ -8,18 +8,22 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
+from judge.core.case import PUBLIC, Case
 from judge.core.status import Status
 from judge.core.values import to_display
 from judge.core.verdict import Verdict
 from judge.dialogue import converse
-from judge.exam import Exam
+from judge.exam import Exam, Sitting, case_frame
 from judge.judge import Judge
 from judge.packages import LANGS, ROOT, Package
 from judge.sandbox.client import Zygote
+from judge.sandbox.local import LocalZygote
 from judge.sandbox.process import ChildLimits, Ending
 from judge.staging import load_frame, scene_of
 from tools import steps
@@ -53,9 +57,13 @@ class Report:
 def verify(judge: Judge, package: Package, seeds: int) -> Report:
     """All checks of one package. `seeds`: how many sittings the reference and each wrong solution get."""
     report = Report(package)
+    torch.set_num_threads(1)  # cases are tiny, and problems are verified beside each other
     start = time.monotonic()
-    for check in (statements, sections, targets, runs, public_answers, forged_answers):
+    for check in (statements, sections, targets, runs):
         report.complaints += check(package)
+    judge.start()
+    for proof in (public_answers, forged_answers):
+        report.complaints += proof(package, judge.references)
     judge.warm(package)
     stream = random.Random(f"{package.id} {package.version}")
     draws = [stream.randbytes(16) for _ in range(seeds)]
@@ -128,40 +136,51 @@ def runs(package: Package) -> list[str]:
     return []
 
 
-def run_reference(package: Package, exam: Exam) -> list[bytes]:
-    """The reference's replies for an exam's seed-independent cases, from a child of its own."""
+def run_program(
+    package: Package, exam: Exam, zygote: Zygote | LocalZygote, source: str, frames: Sequence[bytes]
+) -> list[bytes]:
+    """The replies of the reference or of a known mistake for these cases, from a child of its own; empty from where it
+    ended."""
     limits = package.limits
-    zygote = Zygote("reference")
+    many = 4 + len(frames) // 20
+    child_limits = ChildLimits(limits.case_ms * 4, limits.total_ms * many, limits.memory_mb, 64 * many, 4096)
+    stage = zygote.stage(scene_of(package, stubbed=False))
     try:
-        stage = zygote.stage(scene_of(package, stubbed=False))
-        child = stage.spawn(ChildLimits(limits.case_ms * 4, limits.total_ms * 4, limits.memory_mb, 64, 4096))
+        child = stage.spawn(child_limits)
         try:
-            child.exchange(load_frame(package, package.solution), 5000)
-            replies = []
-            for case, frame in zip(exam.cases, exam.frames, strict=True):
+            replies = [b""] * len(frames)
+            if isinstance(child.exchange(load_frame(package, source), 5000), Ending):
+                return replies
+            for i, frame in enumerate(frames):
                 answer = (
                     converse(child, frame, exam.dialogue(frame).step) if exam.stubs else child.exchange(frame)
                 )
                 if isinstance(answer, Ending):
-                    raise RuntimeError(f"the reference fails on case {case.name}: {answer.message}")
-                replies.append(answer.data)
+                    break
+                replies[i] = answer.data
             return replies
         finally:
             child.close()
-            stage.close()
     finally:
-        zygote.close()
+        stage.close()
 
 
-def freeze(package: Package) -> str:
+def run_reference(package: Package, exam: Exam, zygote: Zygote | LocalZygote) -> list[bytes]:
+    """The reference's replies for an exam's seed-independent cases. Raises RuntimeError if it does not answer one."""
+    replies = run_program(package, exam, zygote, package.solution, exam.frames)
+    for case, reply in zip(exam.cases, replies, strict=True):
+        if not reply:
+            raise RuntimeError(f"the reference does not answer case {case.name}")
+    return replies
+
+
+def freeze(package: Package, zygote: Zygote | LocalZygote) -> str:
     """The text of public.json: the public cases of cases.py with the reference's answers."""
+    torch.set_num_threads(1)
     exam = Exam(package)
-    from judge.core.case import PUBLIC, Case
-    from judge.exam import case_frame
-
     exam.cases = [Case(n, PUBLIC, i) for n, i in exam.module.public().items()]
     exam.frames = [case_frame(c) for c in exam.cases]
-    exam.learn_answers(run_reference(package, exam))
+    exam.learn_answers(run_reference(package, exam, zygote))
     notes: Mapping[str, Any] = getattr(exam.module, "NOTES", {})
     items = [
         {
@@ -175,17 +194,17 @@ def freeze(package: Package) -> str:
     return json.dumps(items, ensure_ascii=False, indent=1) + "\n"
 
 
-def public_answers(package: Package) -> list[str]:
+def public_answers(package: Package, zygote: Zygote | LocalZygote) -> list[str]:
     """public.json is what cases.py and the reference give today."""
-    if freeze(package) != package.text("public.json"):
+    if freeze(package, zygote) != package.text("public.json"):
         return ["public.json is out of date: run `python tools/problems.py freeze` and look at the change"]
     return []
 
 
-def forged_answers(package: Package) -> list[str]:
+def forged_answers(package: Package, zygote: Zygote | LocalZygote) -> list[str]:
     """Outputs that only look like the reference's are refused by the fixed cases."""
     exam = Exam(package)
-    exam.learn_answers(run_reference(package, exam))
+    exam.learn_answers(run_reference(package, exam, zygote))
     forgeries: dict[str, list[dict[str, Any]]] = {
         "zeros": [_map(a, lambda t: t * 0) for a in exam.answers],
         "mean": [_map(a, _mean) for a in exam.answers],
@@ -210,8 +229,6 @@ def _map(outputs: Mapping[str, Any], change: Any) -> dict[str, Any]:
 
 def _mapped(value: Any, change: Any) -> Any:
     """`value` with every tensor in it changed."""
-    import torch
-
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, list | tuple):
@@ -226,8 +243,6 @@ def _mean(tensor: Any) -> Any:
 
 
 def _twice(tensor: Any) -> Any:
-    import torch
-
     return torch.cat([tensor.reshape(-1), tensor.reshape(-1)])
 
 
@@ -249,7 +264,9 @@ def _reference(judge: Judge, package: Package, draws: list[bytes], report: Repor
 
 
 def _wrong(judge: Judge, package: Package, draws: list[bytes], report: Report) -> Iterator[str]:
-    """Each wrong solution is refused by the fixed cases alone, and is named as itself and as nothing else."""
+    """Each wrong solution is refused by the fixed cases alone, and is named as itself and as nothing else: in the sandbox
+    with the fixed cases and with one draw, and, from its outputs, with all draws."""
+    rehearsed = _rehearse(judge, package, draws)
     for wrong in package.wrong.values():
         report.wrong += 1
         alone = judge.judge(package, wrong.source.encode(), draws[0], which="fixed")
@@ -257,11 +274,9 @@ def _wrong(judge: Judge, package: Package, draws: list[bytes], report: Report) -
             report.refused_by_fixed += 1
         else:
             yield f"wrong/{wrong.name}.py passes all fixed hidden cases"
-        complaints = {_misdiagnosis(alone, wrong.name, wrong.verdict)}
-        for seed in draws:
-            complaints.add(
-                _misdiagnosis(judge.judge(package, wrong.source.encode(), seed), wrong.name, wrong.verdict)
-            )
+        whole = judge.judge(package, wrong.source.encode(), draws[0])
+        complaints = {_misdiagnosis(v, wrong.name, wrong.verdict) for v in (alone, whole)}
+        complaints |= rehearsed.get(wrong.name, set())
         complaints.discard(None)
         if complaints:
             yield f"wrong/{wrong.name}.py: {'; '.join(sorted(c for c in complaints if c))}"
@@ -269,15 +284,65 @@ def _wrong(judge: Judge, package: Package, draws: list[bytes], report: Report) -
             report.diagnosed += 1
 
 
+def _rehearse(judge: Judge, package: Package, draws: list[bytes]) -> dict[str, set[str | None]]:
+    """What would be said of each known mistake with each draw: its outputs, taken once over all cases of all draws, go
+    past the checker's own code. Complaints by mistake."""
+    zygote = judge.references
+    exam, static_replies = _learned(package, zygote)
+    sittings = [Sitting(exam, seed, "all") for seed in draws]
+    frames = [sitting.frames[i] for sitting in sittings for i in sitting.drawn]
+    names = [w.name for w in package.wrong.values() if w.verdict != Status.TIME_LIMIT]
+    sources = {"": package.solution, **{name: package.wrong[name].source for name in names}}
+    given = {
+        name: _by_sitting(sittings, run_program(package, exam, zygote, source, frames))
+        for name, source in sources.items()
+    }
+    complaints: dict[str, set[str | None]] = {name: set() for name in names}
+    for number, seed in enumerate(draws):
+        for name in names:
+            sitting = Sitting(exam, seed, "all")
+            sitting.learn_answers(given[""][number])
+            for other in names:
+                sitting.learn_mistake(other, given[other][number])
+            drawn = dict(zip(sitting.drawn, given[name][number], strict=True))
+            for i in range(sitting.n):
+                static = sitting.static[i]
+                reply = drawn[i] if static is None else static_replies[name][static]
+                if not reply:  # it ended here, and what comes after was not run
+                    break
+                sitting.check(i, reply, b"", 0.0)
+            found, _ = sitting.finish()
+            complaints[name].add(_not_itself(found, name))
+    return complaints
+
+
+def _learned(package: Package, zygote: Zygote | LocalZygote) -> tuple[Exam, dict[str, list[bytes]]]:
+    """The exam with the answers and what every known mistake gives for its seed-independent cases; and these replies."""
+    exam = Exam(package)
+    exam.learn_answers(run_reference(package, exam, zygote))
+    replies = {
+        wrong.name: run_program(package, exam, zygote, wrong.source, exam.frames)
+        for wrong in package.wrong.values()
+        if wrong.verdict != Status.TIME_LIMIT
+    }
+    exam.mistakes = {name: [exam.outcome(r) for r in given] for name, given in replies.items()}
+    return exam, replies
+
+
+def _by_sitting(sittings: Sequence[Sitting], replies: Sequence[bytes]) -> list[list[bytes]]:
+    waiting = iter(replies)
+    return [[next(waiting) for _ in sitting.drawn] for sitting in sittings]
+
+
 def _misdiagnosis(verdict: Verdict, name: str, status: str) -> str | None:
     if verdict.status != status:
         return f"gets {verdict.status}, its verdict should be {status} ({_first_message(verdict)})"
-    if status == Status.TIME_LIMIT:
-        return None
-    named = [(e["kind"], *e["names"]) for e in verdict.diagnosis]
-    if named != [("mistake", name)]:
-        return f"is diagnosed as {named}"
-    return None
+    return None if status == Status.TIME_LIMIT else _not_itself(verdict.diagnosis, name)
+
+
+def _not_itself(diagnosis: Sequence[Mapping[str, Any]], name: str) -> str | None:
+    named = [(e["kind"], *e["names"]) for e in diagnosis]
+    return None if named == [("mistake", name)] else f"is diagnosed as {named}"
 
 
 def _first_message(verdict: Verdict) -> str:

@@ -86,15 +86,21 @@ def show(which: str, lang: str) -> None:
 @click.argument("which", nargs=-1, metavar="[ID|FOLDER]...")
 def freeze(which: tuple[str, ...]) -> None:
     """Write public.json from cases.py and the reference."""
+    from judge.sandbox.client import Zygote
     from tools import problem_checks
 
-    for package in [draft(w) for w in which] or list(load_packages().values()):
-        try:
-            text = problem_checks.freeze(package)
-        except PackageError as error:
-            raise click.ClickException(str(error)) from None
-        (package.folder / "public.json").write_text(text, encoding="utf-8")
-        click.echo(f"{package.folder.name}/public.json: {len(json.loads(text))} cases")
+    packages = [draft(w) for w in which] or list(load_packages().values())
+    zygote = Zygote("reference")
+    try:
+        for package in packages:
+            try:
+                text = problem_checks.freeze(package, zygote)
+            except PackageError as error:
+                raise click.ClickException(str(error)) from None
+            (package.folder / "public.json").write_text(text, encoding="utf-8")
+            click.echo(f"{package.folder.name}/public.json: {len(json.loads(text))} cases")
+    finally:
+        zygote.close()
 
 
 @main.command()

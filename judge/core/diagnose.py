@@ -7,7 +7,7 @@ therefore both found; so is one mistake that shows in several.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,8 @@ class Candidate:
 class Diagnoser:
     """Compares a submission with known mistakes over a fixed list of cases.
 
-    `answers[c]` are the right outputs of case c, `mistakes[name][c]` what the known mistake gives there.
+    `answers[c]` are the right outputs of case c, `mistakes[name][c]` what the known mistake gives there;
+    `deviation_of(name, c)` may know in what the latter differ, so that it is found out once for many submissions.
     """
 
     def __init__(
@@ -58,10 +59,12 @@ class Diagnoser:
         comparer: Comparer,
         answers: Sequence[Mapping[str, Any]],
         mistakes: Mapping[str, Sequence[Outcome]],
+        deviation_of: Callable[[str, int], frozenset[Component] | None] | None = None,
     ) -> None:
         self.comparer = comparer
         self.answers = answers
         self.mistakes = mistakes
+        self._deviation_of = deviation_of or (lambda name, case: None)
 
     def diagnose(self, outcomes: Sequence[Outcome]) -> list[Finding]:
         """Findings for a submission that gave `outcomes`, best first: named mistakes that together explain the most,
@@ -72,7 +75,7 @@ class Diagnoser:
             return []
         candidates = []
         for name, given in self.mistakes.items():
-            deviations = [self._deviation(o, i) for i, o in enumerate(given)]
+            deviations = self.deviations(name)
             parts = frozenset().union(*(d for i, d in enumerate(deviations) if outcomes[i] is not None))
             if parts:
                 candidates.append(self._candidate(name, given, deviations, parts, outcomes, failed))
@@ -92,7 +95,7 @@ class Diagnoser:
         named = []
         failed = [i for i, o in enumerate(outcomes) if self._deviation(o, i)]
         for name, given in self.mistakes.items():
-            deviations = [self._deviation(o, i) for i, o in enumerate(given)]
+            deviations = self.deviations(name)
             parts = frozenset().union(*(d for i, d in enumerate(deviations) if outcomes[i] is not None))
             candidate = self._candidate(name, given, deviations, parts, outcomes, failed)
             if candidate.explained or candidate.agreed >= 2 or not parts:
@@ -159,6 +162,11 @@ class Diagnoser:
             outcomes[i] is None or self.alike(x, y)
             for i, (x, y) in enumerate(zip(self.mistakes[a], self.mistakes[b], strict=True))
         )
+
+    def deviations(self, name: str) -> list[frozenset[Component]]:
+        """Case by case, the components in which a known mistake differs from the right answer."""
+        known = [self._deviation_of(name, i) for i in range(len(self.answers))]
+        return [self._deviation(self.mistakes[name][i], i) if d is None else d for i, d in enumerate(known)]
 
     def _deviation(self, outcome: Outcome, case: int) -> frozenset[Component]:
         """The components in which an outcome differs from the right answer."""

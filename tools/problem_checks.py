@@ -216,6 +216,8 @@ def forged_answers(package: Package, zygote: Zygote | LocalZygote) -> list[str]:
         "the answer twice": [_map(a, _twice) for a in exam.answers],
     }
     complaints = []
+    if not _has_tensor(exam.answers):  # what is done to tensors leaves other answers as they are
+        forgeries = {k: v for k, v in forgeries.items() if k in ("another case's answer", "inputs")}
     for name, outputs in forgeries.items():
         hidden = [i for i, c in enumerate(exam.cases) if c.group == "hidden"]
         if not any(exam.mismatches(exam.cases[i].inputs, outputs[i], exam.answers[i]) for i in hidden):
@@ -236,6 +238,14 @@ def _mapped(value: Any, change: Any) -> Any:
     if isinstance(value, dict):
         return {k: _mapped(v, change) for k, v in value.items()}
     return value
+
+
+def _has_tensor(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_has_tensor(v) for v in value)
+    if isinstance(value, dict):
+        return any(_has_tensor(v) for v in value.values())
+    return isinstance(value, torch.Tensor)
 
 
 def _mean(tensor: Any) -> Any:

@@ -1,0 +1,9 @@
+import torch
+
+
+def fused_add_rms_norm(x, residual, weight, eps):
+    residual.add_(x)
+    wide = residual.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + eps)
+    x.copy_(weight * wide.to(x.dtype))
+    residual.mul_(weight)

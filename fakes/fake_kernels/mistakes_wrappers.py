@@ -91,6 +91,26 @@ HND_ON_FA3 = Mistake(
     },
 )
 
+CAUSAL_SHORT_KV = Mistake(
+    "causal_short_kv",
+    what={
+        "en": "causal attention of {rows} rows over {kv} keys: the first rows would see nothing.",
+        "zh": "{rows} 行 query 对 {kv} 个 key 做因果注意力：前面的行什么也看不到。",
+    },
+    fix={
+        "en": "k and v must hold the whole sequence, the new tokens included; batched wrappers take it and give 0.",
+        "zh": "k 和 v 应包含整条序列，新 token 也在内；批处理的 wrapper 接受这种情况并给出 0。",
+    },
+    real={
+        "fa2": raises(
+            RuntimeError,
+            "When mask_mode is set to MaskMode::kCausal, kv_len must be greater than or equal to qo_len, "
+            "got kv_len{kv} and qo_len {rows}",
+            "run",
+        )
+    },
+)
+
 LAYOUT_SHAPE = Mistake(
     "kv_shape",
     what={

@@ -13,7 +13,7 @@ from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_ragged import check_dense, check_layout
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
-from fake_kernels.mistakes_wrappers import LAYOUT_SHAPE
+from fake_kernels.mistakes_wrappers import CAUSAL_SHORT_KV, LAYOUT_SHAPE
 from fake_kernels.outcomes import Path
 from fake_kernels.reference import Layout, Request, attend
 from fake_kernels.variants import AttentionVariant, CustomMask, Variant
@@ -87,13 +87,15 @@ def single_prefill_with_kv_cache(
     require_window(window_left)
     settle(check_layout(layout, path), path, during="run")
     settle(check_dense(q, k, v, layout, path), path, during="run")
+    kv_len = k.shape[0] if layout == "NHD" else k.shape[1]
+    if causal and not masked and path == "fa2" and kv_len < q.shape[0]:
+        settle([Finding(CAUSAL_SHORT_KV, "k", {"rows": q.shape[0], "kv": kv_len})], path, during="run")
     parts: tuple[AttentionVariant, ...] = position_parts(
         pos_encoding_mode, rope_scale, rope_theta, q.shape[1]
     )
     if masked:
         known = isinstance(custom_mask, torch.Tensor)
         flat = custom_mask.to(torch.bool) if known else custom_mask  # packbits takes any type
-        kv_len = k.shape[0] if layout == "NHD" else k.shape[1]
         mask = MaskOf(flat, packed_custom_mask, [q.shape[0]], [kv_len])
         settle(mask.findings(path), path, during="run")
         bits, starts = mask.read()

@@ -43,7 +43,7 @@ def gemma_rmsnorm(
     out: torch.Tensor | None = None,
     enable_pdl: bool | None = None,
 ) -> torch.Tensor:
-    """`rmsnorm` with 1 + weight in place of weight, as Gemma stores its norms."""
+    """`rmsnorm` of [rows, hidden] with 1 + weight in place of weight, as Gemma stores its norms."""
     return _rmsnorm(input, weight, eps, out, 1.0)
 
 
@@ -84,6 +84,8 @@ def layernorm(
 def _rmsnorm(
     input: torch.Tensor, weight: torch.Tensor, eps: float, out: torch.Tensor | None, weight_bias: float
 ) -> torch.Tensor:
+    if weight_bias:  # gemma's entry takes rows only, and says so
+        require_tensors(checked=True, input=(input, (2,)))
     require_tensors(input=(input, (2, 3)), weight=(weight, (1,)))
     require_rows(weight=(weight, input.shape[-1:], input.dtype))
     require_last_dim(input=input, weight=weight)

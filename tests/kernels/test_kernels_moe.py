@@ -8,7 +8,7 @@ import sgl_kernel
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from place import DEVICE, i32, rng, there
+from place import DEVICE, REAL, i32, rng, there
 
 seeds = st.integers(0, 10000)
 
@@ -51,12 +51,13 @@ def test_of_equal_experts_the_lower_comes_first() -> None:
 
 @pytest.mark.parametrize("experts", [8, 12])
 def test_softcap_and_bias_change_the_logits(experts: int) -> None:
+    tanh = 2e-5 if REAL else 1e-6  # the GPU's tanh is an approximation
     gating = 6 * torch.randn(5, experts, generator=rng(3))
     bias = torch.randn(experts, generator=rng(4))
     weights, ids = route(gating, 3, moe_softcapping=4.0, correction_bias=there(bias))
     best = torch.softmax(4 * torch.tanh(gating.double() / 4) + bias.double(), dim=-1).topk(3, dim=-1)
     assert torch.equal(ids.long(), best.indices)
-    torch.testing.assert_close(weights.double(), best.values, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(weights.double(), best.values, atol=tanh, rtol=1e-5)
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)

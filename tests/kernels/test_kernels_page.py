@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from place import DEVICE, HALF, i32, normal, rng, there
+from place import DEVICE, HALF, REAL, i32, normal, rng, there
 
 HEADS, HEAD_DIM = 2, 64
 requests = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), min_size=1, max_size=5)
@@ -140,13 +140,20 @@ def test_what_the_library_refuses() -> None:
         append([k, k.clone()])
     with pytest.raises(ValueError, match="x must be 3D or 4D"):
         append((k[0, 0], k[0, 0]))
-    with pytest.raises(RuntimeError):  # a kernel can't be launched for no rows
-        flashinfer.append_paged_kv_cache(
-            row[:0], row[:0], i32([]), i32([]), (k, k.clone()), indices, indptr, last
-        )
     with pytest.raises(RuntimeError, match="k/v strides must be identical"):
         append((k, wider))
     with pytest.raises(ValueError, match="Invalid shape of positions"):
         flashinfer.get_batch_indices_positions(i32([0, 1]), i32([5]), 1, None, i32([0, 0]))
     with pytest.raises(ValueError, match="Invalid dtype of batch_indices"):
         flashinfer.get_batch_indices_positions(i32([0, 1]), i32([5]), 1, i32([0]).long())
+
+
+def test_no_kernel_can_be_launched_for_no_rows() -> None:
+    indptr, indices, last, pool = table([5], 4, 0)
+    none = torch.ones(0, HEADS, HEAD_DIM, dtype=torch.float16, device=DEVICE)
+    k = torch.zeros(pool, 4, HEADS, HEAD_DIM, dtype=torch.float16, device=DEVICE)
+    with pytest.raises(RuntimeError):
+        flashinfer.append_paged_kv_cache(none, none, i32([]), i32([]), (k, k.clone()), indices, indptr, last)
+    if REAL:  # the failed launch is told once more, by whatever asks the device next
+        with pytest.raises(RuntimeError, match="invalid argument"):
+            torch.ones(1, device=DEVICE).cpu()

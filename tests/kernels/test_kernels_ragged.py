@@ -110,8 +110,11 @@ def test_single_prefill(backend: str, seed: int) -> None:
     pick = random.Random(seed)
     n, kv = pick.choice([1, 2, pick.randint(1, 70)]), pick.choice([1, 2, pick.randint(1, 140)])
     heads, layout = pick.choice(GROUPS), pick.choice(["NHD", "HND"] if backend == "fa2" else ["NHD"])
+    causal = pick.random() < 0.6
+    if causal and backend == "fa2" and kv < n:
+        kv = n  # else refused: see below
     q, k, v = numbers(n, kv, heads, (64, 64), pick.randrange(1 << 30))
-    rule = Rule(causal=pick.random() < 0.6, scale=pick.choice([None, 0.3]))
+    rule = Rule(causal=causal, scale=pick.choice([None, 0.3]))
     if backend == "fa2" and pick.random() < 0.5:
         rule = Rule(causal=rule.causal, scale=rule.scale, left=pick.choice([0, 5, 40]), cap=2.5)
     options = {
@@ -131,6 +134,14 @@ def test_single_prefill(backend: str, seed: int) -> None:
     out, lse = single(flashinfer.single_prefill_with_kv_cache_return_lse, q, k, v, layout, **options)
     close(out, want, HALF, loose=rule.loose)
     close(lse, natural / math.log(2), HALF, lse=True, loose=rule.loose)
+
+
+def test_single_prefill_on_fa2_wants_all_keys_under_causal() -> None:
+    q, k, v = numbers(5, 3, (8, 2), (64, 64), 3)
+    with pytest.raises(
+        RuntimeError, match="kv_len must be greater than or equal to qo_len, got kv_len3 and qo_len 5"
+    ):
+        flashinfer.single_prefill_with_kv_cache(q, k, v, causal=True, backend="fa2")
 
 
 @pytest.mark.parametrize("use_tensor_cores", [False, True])

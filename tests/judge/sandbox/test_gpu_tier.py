@@ -165,7 +165,7 @@ def f():
     seen = 0
     for _ in range(4):
         x = torch.empty(2 << 30, dtype=torch.uint8, device='cuda')
-        seen += int((x == 77).sum())
+        seen += int((x == 77).any())
     return seen
 """
         assert answer(stage, look) == 0

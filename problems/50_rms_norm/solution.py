@@ -1,0 +1,7 @@
+import torch
+
+
+def rms_norm(x, weight, eps):
+    wide = x.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(dim=-1, keepdim=True) + eps)
+    return weight * wide.to(x.dtype)

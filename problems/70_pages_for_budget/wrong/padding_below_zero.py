@@ -1,0 +1,5 @@
+def plan_pool(config, page_size, dtype_bytes, tp_size, budget):
+    local_heads = max(1, config["num_kv_heads"] // tp_size)
+    bytes_per_token = 2 * config["num_layers"] * local_heads * config["head_dim"] * dtype_bytes
+    pages = budget // (bytes_per_token * page_size)
+    return bytes_per_token, pages - 1

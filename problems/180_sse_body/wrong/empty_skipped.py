@@ -1,0 +1,11 @@
+import re
+
+
+def sse_body(pieces, failed):
+    events = list(pieces) if failed else [*pieces, "[DONE]"]
+    body = ""
+    for event in filter(None, events):
+        for line in re.split("\r\n|\n|\r", event):
+            body += f"data: {line}\n"
+        body += "\n"
+    return body

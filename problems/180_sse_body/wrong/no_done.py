@@ -1,0 +1,11 @@
+import re
+
+
+def sse_body(pieces, failed):
+    events = list(pieces)
+    body = ""
+    for event in events:
+        for line in re.split("\r\n|\n|\r", event):
+            body += f"data: {line}\n"
+        body += "\n"
+    return body

@@ -109,7 +109,7 @@ def freeze(which: tuple[str, ...]) -> None:
 @click.option("--jobs", default=2, show_default=True, help="Problems at a time.")
 def verify(which: tuple[str, ...], seeds: int, jobs: int) -> None:
     """Prove packages: the reference passes, every wrong solution is refused and named, nothing else gets in."""
-    from judge.judge import Judge, JudgeError
+    from judge.judge import Judge
     from tools import problem_checks
 
     packages = [find(w) for w in which] or list(load_packages().values())
@@ -118,7 +118,7 @@ def verify(which: tuple[str, ...], seeds: int, jobs: int) -> None:
         def one(package: Package) -> problem_checks.Report:
             try:
                 return problem_checks.verify(judge, package, seeds)
-            except (JudgeError, PackageError, RuntimeError) as error:
+            except Exception as error:  # noqa: BLE001  of a package's own code: a complaint about that package
                 return problem_checks.Report(package, [f"{type(error).__name__}: {error}"])
 
         with ThreadPoolExecutor(jobs) as pool:

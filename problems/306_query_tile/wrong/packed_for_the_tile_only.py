@@ -1,0 +1,10 @@
+def query_tile(qo_lens, num_qo_heads, num_kv_heads, head_dim):
+    group = num_qo_heads // num_kv_heads
+    average = sum(n * group for n in qo_lens) // len(qo_lens)
+    if average > 64 and head_dim < 256:
+        tile = 128
+    elif average > 16:
+        tile = 64
+    else:
+        tile = 16
+    return tile, [-(-n // tile) for n in qo_lens]

@@ -1,0 +1,9 @@
+import torch
+
+
+def top_p_filter(probs, top_p):
+    ranked, order = probs.sort(dim=-1, descending=True, stable=True)
+    before = ranked.cumsum(dim=-1) - ranked
+    keep = before < top_p.unsqueeze(1)
+    kept = torch.zeros_like(probs).scatter_(1, order, ranked * keep)
+    return kept / kept.sum(dim=-1, keepdim=True)

@@ -1,0 +1,8 @@
+import torch
+
+
+def top_p_filter(probs, top_p):
+    ranked, order = probs.sort(dim=-1, descending=False, stable=True)
+    before = ranked.cumsum(dim=-1) - ranked
+    keep = before < top_p.unsqueeze(1)
+    return torch.zeros_like(probs).scatter_(1, order, ranked * keep)

@@ -1,0 +1,9 @@
+import torch
+
+
+def top_p_filter(probs, top_p):
+    ranked, order = probs.sort(dim=-1, descending=True, stable=True)
+    before = ranked.cumsum(dim=-1) - ranked
+    keep = before < top_p.unsqueeze(1)
+    edge = ranked.masked_fill(~keep, 2.0).min(dim=-1, keepdim=True).values
+    return probs * (probs >= edge)

@@ -1,0 +1,12 @@
+def replay(free, events):
+    free = list(free)
+    held = {}
+    for kind, uid, count in events:
+        if kind == "take":
+            held.setdefault(uid, []).extend(free[:count])
+            del free[:count]
+        elif kind == "abort":
+            held.pop(uid, [])
+        else:
+            free += held.pop(uid, [])
+    return free, [[uid, held[uid]] for uid in sorted(held)]

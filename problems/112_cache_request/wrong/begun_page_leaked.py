@@ -1,0 +1,8 @@
+def cache_request(row, locked, tree, length, page_size, finished):
+    whole = length // page_size
+    known = min(len(tree), whole)
+    freed = row[locked:known]
+    added = row[known:whole]
+    if finished:
+        return freed, added, []
+    return freed, added, tree[:known] + row[known:]

@@ -1,0 +1,3 @@
+def complete_one(self) -> None:
+    self.cached_len += 1
+    self.device_len += 1

@@ -1,0 +1,4 @@
+def complete_one(self) -> None:
+    self.cached_len = self.device_len
+    self.device_len += 1
+    self.max_device_len -= 1

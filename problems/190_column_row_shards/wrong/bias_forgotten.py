@@ -1,0 +1,6 @@
+def mlp_part(x, up, up_bias, down, down_bias, rank, size):
+    share = up.shape[0] // size
+    mine = slice(rank * share, (rank + 1) * share)
+    inner = (x @ up[mine].T + up_bias[mine]).clamp(min=0)
+    part = inner @ down[:, mine].T
+    return part

@@ -1,0 +1,13 @@
+import torch
+
+
+def variant_logits(scores, q_pos, kv_pos, scale, soft_cap, window_left, slope):
+    logits = scores * scale
+    if soft_cap > 0:
+        logits = soft_cap * torch.tanh(logits / soft_cap)
+    distance = q_pos.unsqueeze(1) - kv_pos.unsqueeze(0)
+    logits = logits - slope * distance
+    seen = distance >= 0
+    if window_left >= 0:
+        seen = distance.abs() <= window_left
+    return logits.masked_fill(~seen, -torch.inf)

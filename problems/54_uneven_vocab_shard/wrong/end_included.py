@@ -1,0 +1,7 @@
+def partial_embedding(ids, shard, vocab_size, rank, tp_size):
+    share = -(-vocab_size // tp_size)
+    first = share * rank
+    end = min(first + share, vocab_size)
+    outside = (ids < first) | (ids > end)
+    rows = (ids - first).masked_fill(outside, 0).clamp(max=share - 1)
+    return shard[rows].masked_fill(outside.unsqueeze(1), 0)

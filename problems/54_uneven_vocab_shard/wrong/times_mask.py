@@ -1,0 +1,8 @@
+def partial_embedding(ids, shard, vocab_size, rank, tp_size):
+    share = -(-vocab_size // tp_size)
+    first = share * rank
+    end = min(first + share, vocab_size)
+    outside = (ids < first) | (ids >= end)
+    rows = ids - first
+    rows = rows.masked_fill(rows < 0, share - 1).clamp(max=share - 1)
+    return shard[rows] * (~outside).unsqueeze(1)

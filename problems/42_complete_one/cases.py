@@ -1,6 +1,8 @@
 """Cases of problem 42: requests and the order in which forwards end and tokens reach the CPU: at once, or one step later
 as under overlap scheduling."""
 
+from itertools import pairwise
+
 
 def case(prompt_len, cached_len, output_len, events):
     """`events`: F for the end of a forward, a for a token that arrives."""
@@ -78,6 +80,6 @@ FEATURES = {
 def features(inputs):
     events = inputs["events"]
     return {
-        "late": any(a == b == "forward" for a, b in zip(events, events[1:], strict=False)),
+        "late": any(a == b == "forward" for a, b in pairwise(events)),
         "cached": inputs["cached_len"] > 0,
     }

@@ -248,7 +248,8 @@ class Sitting:
             result.status = Status.WRONG_ANSWER
             shown = found[:SHOWN_MISMATCHES]
             if hidden:
-                shown = [m.redacted() for m in shown]
+                shown = list({(m.code, m.field): m for m in (one.redacted() for one in found)}.values())
+                shown = shown[:SHOWN_MISMATCHES]
             else:
                 result.mismatches = shown
             result.message = Message("mismatches", {"list": [m.to_json() for m in shown]})

@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from judge.core.values import float_text
+
 ROOT = Path(__file__).resolve().parent.parent
 PROBLEMS = ROOT / "problems"
 LANGS = ("zh", "en")
@@ -226,15 +228,17 @@ def show_value(value: Any) -> str:
         spec = value["tensor"]
         data = spec["data"]
         if len(spec["shape"]) == 2:
-            rows = ",\n     ".join(json.dumps(row) for row in data)
+            rows = ",\n     ".join(show_value(row) for row in data)
             return f"{spec['dtype']} {tuple(spec['shape'])}\n    [{rows}]"
-        return f"{spec['dtype']} {json.dumps(data)}"
+        return f"{spec['dtype']} {show_value(data)}"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k}: {show_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(show_value(v) for v in value) + "]"
     if isinstance(value, bool) or value is None:
         return str(value)
+    if isinstance(value, float):
+        return float_text(value)
     return json.dumps(value, ensure_ascii=False)
 
 

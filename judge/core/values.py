@@ -50,6 +50,12 @@ def printable(text: str) -> str:
     )
 
 
+def float_text(value: float) -> str:
+    """A float for people: six digits, and never looking like an int."""
+    text = f"{value:.6g}"
+    return text if any(c in text for c in ".einf") else f"{text}.0"
+
+
 def to_display(value: Any, field: str = "") -> Any:
     """The display form of a value; of a tensor too large to be read, a word about it. Raises ValueFormError."""
     import torch

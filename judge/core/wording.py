@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.core.status import Status
+from judge.core.values import float_text
 from judge.core.verdict import Message, Mismatch
 
 LANGUAGES = ("zh", "en")
@@ -262,6 +263,9 @@ def _fill(code: str, params: dict[str, Any], field: str | None, lang: str, hidde
     values = {**params, "field": field if field is not None else params.get("field", "")}
     if code == "value" and not hidden:
         values["rest"] = _rest_of_value(params, lang)
+        pair = [values.get(k) for k in ("expected", "got")]
+        if len({_plain(v) for v in pair}) == 1:  # they differ beyond the digits that are usually shown
+            values.update(expected=repr(pair[0]), got=repr(pair[1]))
     elif code == "dtype" and not hidden:
         values["rest"] = _rest_of_dtype(params, lang)
     elif code.startswith("exception"):
@@ -279,7 +283,7 @@ def _plain(value: Any) -> str:
     """A parameter as text. A shape is written as Python writes a tuple."""
     if isinstance(value, list):
         return "(" + ", ".join(map(str, value)) + (",)" if len(value) == 1 else ")")
-    return str(value)
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
 def _rest_of_value(params: Mapping[str, Any], lang: str) -> str:

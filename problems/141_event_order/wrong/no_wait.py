@@ -1,0 +1,8 @@
+def step(device, batch, last):
+    if batch is not None:
+        device.launch(batch)
+        device.copy(batch)
+        device.record(batch)
+    if last is None:
+        return None
+    return device.read(last)

@@ -1,0 +1,17 @@
+def audit(log):
+    owners, finished = {}, set()
+    taken_twice, not_owned = set(), set()
+    for what, uid, *rest in log:
+        if what == "finish":
+            finished.add(uid)
+            continue
+        for page in rest[0]:
+            mine = owners.setdefault(page, set())
+            if what == "take":
+                if mine:
+                    taken_twice.add(page)
+                mine.add(uid)
+            else:
+                mine.discard(uid)
+    leaked = [page for page, mine in owners.items() if mine & finished]
+    return sorted(leaked), sorted(taken_twice), sorted(not_owned)

@@ -1,0 +1,10 @@
+import torch
+
+
+def kv_offsets(out_loc, strides, start, page_size, heads, head_dim):
+    place = out_loc.long()
+    _page, _slot = place // page_size, place % page_size
+    head = torch.arange(heads, dtype=torch.int64) * head_dim
+    dim = torch.arange(head_dim, dtype=torch.int64)
+    token = start + place * heads * head_dim
+    return token[:, None, None] + head[:, None] + dim

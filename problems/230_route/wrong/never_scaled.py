@@ -1,0 +1,6 @@
+import torch
+
+
+def route(logits, top_k, renormalize):
+    weights, experts = logits.softmax(dim=-1, dtype=torch.float32).topk(top_k, dim=-1)
+    return weights, experts

@@ -1,0 +1,3 @@
+def min_p_filter(probs, min_p):
+    threshold = (1 - min_p).unsqueeze(1) * probs.max(dim=-1, keepdim=True).values
+    return probs * (probs >= threshold)

@@ -29,7 +29,7 @@ from judge.exam import Which
 from judge.judge import Judge, PackageChanged
 from judge.packages import Package, PackageError, load_package, survey
 from judge.selftest import ISOLATING
-from judge.store import Claim, Queue, Store, StoreSettings
+from judge.store import Claim, Queue, Store, StoreSettings, reading
 from judge.store.bell import Ear, bell_folder
 from judge.store.queue import HEARTBEAT_S, LEASE_S, system_error
 
@@ -141,6 +141,16 @@ class Worker:
         self._stopping = threading.Event()  # take nothing more
         self._stopped = threading.Event()  # everything is handed back
         self._ear = Ear(bell_folder(store.url))
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being judged."""
+        return bool(self._runs)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it is about to end."""
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """End `run` soon; callable from a signal handler."""
@@ -319,7 +329,7 @@ def main() -> None:
         ready_file(settings.data_dir).write_text(
             json.dumps({"worker": worker.name, "pid": os.getpid(), "tier": judge.tier})
         )
-        threading.Thread(target=_warm, args=(judge, packages), name="warm", daemon=True).start()
+        threading.Thread(target=_warm, args=(worker, store), name="warm", daemon=True).start()
         worker.run()
         ready_file(settings.data_dir).unlink(missing_ok=True)
         store.close()
@@ -339,14 +349,22 @@ def is_ready(data_dir: Path) -> bool:
     return True
 
 
-def _warm(judge: Judge, packages: dict[int, Package]) -> None:
-    """Prepare the problems while nobody waits for them; one that is broken says so when it is submitted
-    to."""
-    for package in packages.values():
+def _warm(worker: Worker, store: Store) -> None:
+    """Prepare the problems while nobody waits for them, those that were submitted to of late first; one that is broken
+    says so when it is submitted to."""
+    with store.read() as session:
+        recent = reading.recent_problems(session)
+    order = [n for n in recent if n in worker.packages]
+    order += [n for n in worker.packages if n not in set(order)]
+    for number in order:
+        while worker.busy and not worker.stopping:
+            time.sleep(0.1)
+        if worker.stopping:
+            return
         try:
-            judge.warm(package)
+            worker.judge.warm(worker.packages[number])
         except Exception:
-            log.error("not_warmed", problem=package.id, exc_info=True)
+            log.error("not_warmed", problem=number, exc_info=True)
 
 
 if __name__ == "__main__":

@@ -108,3 +108,9 @@ def standing(session: Session, user: str) -> dict[int, bool]:
         .group_by(Submission.problem)
     )
     return {problem: bool(solved) for problem, solved in session.execute(query)}
+
+
+def recent_problems(session: Session, submissions: int = 500) -> list[int]:
+    """Problems of the latest `submissions` submissions, the most recent first."""
+    latest = select(Submission.id, Submission.problem).order_by(Submission.id.desc()).limit(submissions)
+    return list(dict.fromkeys(problem for _, problem in session.execute(latest)))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from browser_steps import ready, submit, write
 
-from judge.packages import load_packages
+from judge.packages import survey
 
 pytestmark = pytest.mark.browser
-PACKAGES = load_packages()
+PACKAGES = survey().packages
 MISTAKES = [(p.id, name) for p in PACKAGES.values() for name in p.wrong]
 
 

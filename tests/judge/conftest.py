@@ -3,7 +3,7 @@
 import pytest
 
 from judge.judge import Judge
-from judge.packages import load_packages
+from judge.packages import survey
 
 
 @pytest.fixture(scope="session")
@@ -14,4 +14,4 @@ def judge():
 
 @pytest.fixture(scope="session")
 def packages():
-    return load_packages()
+    return survey().packages

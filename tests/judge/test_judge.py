@@ -12,13 +12,13 @@ import pytest
 from judge.core.status import Status
 from judge.core.wording import say, say_diagnosis
 from judge.judge import Judge
-from judge.packages import load_packages
+from judge.packages import survey
 from tools.problem_attacks import attacks
 
 SEED = bytes(range(16))
 SCHEMA = json.loads((Path(__file__).parents[2] / "judge" / "verdict.schema.json").read_text())
 # All of them is what `tools/problems.py verify` is for; here two of different kinds stand for the rest.
-PACKAGES = {number: package for number, package in load_packages().items() if number in (200, 201)}
+PACKAGES = {number: package for number, package in survey().packages.items() if number in (200, 201)}
 WRONG = [(p.id, name) for p in PACKAGES.values() for name in p.wrong]
 ATTACKS = [(p.id, name) for p in PACKAGES.values() for name, _ in attacks(p)]
 

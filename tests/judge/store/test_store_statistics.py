@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from judge.store import Queue, Store
+from judge.store import Queue, Store, reading
 from judge.store.statistics import problem_stats
 from judge.store.tables import Submission
 
@@ -76,3 +76,11 @@ def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 1
     assert "has no submissions to count" in ended.stderr
+
+
+def test_recent_problems_come_first(store: Store, queue: Queue) -> None:
+    for problem in (200, 40, 200, 71):
+        queue.submit(user="ada", problem=problem, version="0" * 16, source=b"x")
+    with store.read() as session:
+        assert reading.recent_problems(session) == [71, 200, 40]
+        assert reading.recent_problems(session, 1) == [71]

@@ -13,14 +13,14 @@ import pytest
 from sqlalchemy import func, select
 
 from judge.core.status import Status
-from judge.packages import load_packages
+from judge.packages import survey
 from judge.store import Judgement, Queue, Store, Submission, reading
 from judge.store.bell import bell_folder, ring
 from judge.store.queue import LEASE_S
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGE = load_packages()[200]
+PACKAGE = survey().packages[200]
 SLOW = PACKAGE.solution.replace("import torch\n", "import time\n\nimport torch\n", 1).replace(
     "page_size):\n", "page_size):\n    time.sleep(0.25)\n", 1
 )

@@ -11,13 +11,13 @@ from sqlalchemy import update
 
 from judge.core.status import Status
 from judge.judge import Judge
-from judge.packages import load_package, load_packages
+from judge.packages import load_package, survey
 from judge.store import Queue, Submission, reading
 from judge.store.clock import now
 from judge.worker import Worker
 
 pytestmark = pytest.mark.slow
-PACKAGES = load_packages()
+PACKAGES = survey().packages
 SOLUTION = PACKAGES[200].solution
 SLOW = SOLUTION.replace("import torch\n", "import time\n\nimport torch\n", 1).replace(
     "page_size):\n", "page_size):\n    time.sleep(0.25)\n", 1

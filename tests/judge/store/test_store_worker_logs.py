@@ -11,11 +11,11 @@ from sqlalchemy import select
 
 from judge import logs
 from judge.judge import JudgeError
-from judge.packages import load_packages
+from judge.packages import survey
 from judge.store import Submission, reading
 from judge.worker import Worker
 
-PACKAGES = load_packages()
+PACKAGES = survey().packages
 
 
 class BrokenJudge:

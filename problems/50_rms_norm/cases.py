@@ -73,7 +73,8 @@ def teach():
 
 def generate(rng):
     dtype = rng.choice(["float32", "bfloat16", "float16"])
-    shape = [rng.integer(1, 6), rng.choice([4, 16, 32])]
+    # Half types: few numbers, since a right program that divides where another multiplies may round one of many apart.
+    shape = [rng.integer(1, 6), rng.choice([4, 16, 32])] if dtype == "float32" else [rng.integer(1, 2), 4]
     scale = rng.choice([0.125, 1.0, 4.0])
     return {
         "x": tensor(rng, shape, dtype, scale),

@@ -86,8 +86,9 @@ def teach():
 
 
 def generate(rng):
-    shape = [rng.integer(1, 6), rng.choice([4, 8, 32])]
     dtype = rng.choice(["float32", "bfloat16"])
+    # In bfloat16 few numbers: a right program that divides where another multiplies may round one of many apart.
+    shape = [rng.integer(1, 6), rng.choice([4, 8, 32])] if dtype == "float32" else [rng.integer(1, 2), 4]
     return drawn(
         rng, shape, dtype, rng.choice([0.5, 1.0, 4.0]), rng.choice([1e-6, 1e-5]), rng.choice([0, 0, 2])
     )

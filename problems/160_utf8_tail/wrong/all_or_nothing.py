@@ -1,0 +1,5 @@
+def split_tail(data):
+    try:
+        return bytes(data).decode(), []
+    except UnicodeDecodeError:
+        return "", list(data)

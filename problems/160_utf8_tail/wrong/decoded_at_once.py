@@ -1,0 +1,2 @@
+def split_tail(data):
+    return bytes(data).decode(errors="replace"), []

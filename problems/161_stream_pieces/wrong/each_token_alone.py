@@ -1,0 +1,2 @@
+def stream(decode, ids):
+    return [decode([token]) for token in ids] + [""]

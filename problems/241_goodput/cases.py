@@ -1,7 +1,6 @@
 """Cases of problem 241: times in multiples of 1/64 s, exact as floats."""
 
 
-
 def case(wall, ttft_limit, tpot_limit, *requests):
     return {
         "requests": [list(r) for r in requests],

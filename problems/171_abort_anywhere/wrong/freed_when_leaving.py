@@ -1,0 +1,19 @@
+def abort(uid, waiting, prefilling, decoding, leaving, in_flight, free_pages, free_rows):
+    waiting = [other for other in waiting if other != uid]
+    for req in prefilling + decoding:
+        if req[0] != uid:
+            continue
+        if uid in in_flight:
+            leaving = [*leaving, req]
+        else:
+            _, row, pages, shared = req
+            free_pages = free_pages + pages[shared:]
+            free_rows = [*free_rows, row]
+    for req in leaving:
+        if req[0] == uid and req not in prefilling + decoding:
+            free_pages = free_pages + req[2][req[3] :]
+            free_rows = [*free_rows, req[1]]
+    leaving = [req for req in leaving if req[0] != uid or req in prefilling + decoding]
+    prefilling = [req for req in prefilling if req[0] != uid]
+    decoding = [req for req in decoding if req[0] != uid]
+    return waiting, prefilling, decoding, leaving, free_pages, free_rows

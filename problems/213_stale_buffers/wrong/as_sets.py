@@ -1,0 +1,11 @@
+def stale_buffers(buffers, batch, padding):
+    stale = []
+    for name in sorted(buffers):
+        now, wanted = buffers[name].tolist(), batch[name].tolist()
+        size = len(wanted)
+        rest = now[size:]
+        if sorted(now[:size]) != sorted(wanted) or (
+            name in padding and any(value != padding[name] for value in rest)
+        ):
+            stale.append(name)
+    return stale

@@ -1,0 +1,24 @@
+def serve(engine, requests, max_running):
+    waiting, running, done = list(requests), [], []
+    step = 0
+    while waiting or running:
+        finished = [r for r in running if r[2][-1] == 0 or len(r[2]) >= r[1]]
+        room = max_running - len(running)
+        arrived = [req for req in waiting if req[1] <= step][:room]
+        if arrived:
+            waiting = waiting[len(arrived) :]
+            batch = [[uid, max_tokens, []] for uid, _, max_tokens in arrived]
+            tokens = engine.prefill([uid for uid, _, _ in batch])
+            running += batch
+        elif running:
+            batch = running
+            tokens = engine.decode([uid for uid, _, _ in batch])
+        else:
+            batch, tokens = [], []
+            engine.idle()
+        step += 1
+        done += [[uid, list(answer)] for uid, _, answer in finished]
+        for (_, _, answer), token in zip(batch, tokens, strict=True):
+            answer.append(token)
+        running = [r for r in running if r not in finished]
+    return done

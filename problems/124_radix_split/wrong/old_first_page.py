@@ -1,0 +1,16 @@
+from minisgl.kvcache.radix_cache import RadixNode
+
+
+def _split(self, node, at):
+    parent = node.parent
+    upper = RadixNode(node.key[:at], node.value[:at], parent)
+    upper.locks = node.locks
+    upper.used = node.used
+    page = self._first_page(node.key)
+    parent.children[page] = upper
+    node.key = node.key[at:]
+    node.value = node.value[at:]
+    node.parent = upper
+    upper.children[page] = node
+    self._node_count += 1
+    return upper

@@ -1,6 +1,5 @@
 """Cases of problem 84: rows of a shuffled pool, each with stale positions behind its request's end."""
 
-
 from judge.core.draw import i32, page_table
 from judge.core.rng import Rng
 

@@ -8,6 +8,8 @@ from flask import Blueprint, abort, render_template
 
 from judge.store import reading
 from tools.steps import tree_files
+from tools.steps_track import load_track
+from web.course.problems import problems_by_chapter, track_problems
 from web.course.tree import folder_tree
 from web.i18n import language
 from web.services import services, user
@@ -21,13 +23,12 @@ def index() -> str:
     """All chapters by stage, each with its problems and what I solved of them."""
     chapters = list(services().chapters.values())
     stages = [(stage, list(group)) for stage, group in groupby(chapters, lambda c: c.stage[language()])]
-    known = {c.number for c in chapters}
-    rest = [p for p in services().packages.values() if p.chapter not in known]
     return render_template(
         "course/index.html",
         stages=stages,
-        problems=_problems_by_chapter(),
-        rest=rest,
+        problems=problems_by_chapter(),
+        track=load_track(),
+        tracked=track_problems(),
         standing=_standing(),
         sizes={c.number: len(tree_files(c.number)) for c in chapters},
     )
@@ -49,18 +50,11 @@ def chapter(number: int) -> str:
         text=render(source) if source is not None else None,
         contents=headings(source) if source is not None else [],
         tree=folder_tree(chapter, tree_files(number)),
-        problems=_problems_by_chapter().get(number, []),
+        problems=problems_by_chapter().get(number, []),
         standing=_standing(),
         before=services().chapters[numbers[here - 1]] if here else None,
         after=services().chapters[numbers[here + 1]] if here + 1 < len(numbers) else None,
     )
-
-
-def _problems_by_chapter() -> dict[int, list[object]]:
-    found: dict[int, list[object]] = {}
-    for package in services().packages.values():
-        found.setdefault(package.chapter, []).append(package)
-    return found
 
 
 def _standing() -> dict[int, bool]:

@@ -7,8 +7,10 @@ from typing import Any
 from flask import Blueprint, abort, render_template, request
 
 from judge.core.source import SourceError, decode_source
-from judge.packages import Package
+from judge.packages import LANGS, Package
 from judge.store import reading
+from tools.steps_track import load_track
+from web.course.problems import problems_by_chapter, track_problems
 from web.i18n import language
 from web.services import package_or_404, services, user
 from web.text import render
@@ -22,9 +24,14 @@ def index() -> str:
     """All problems, and what I solved."""
     with services().store.read() as session:
         standing = reading.standing(session, user())
-    return render_template(
-        "problems/index.html", packages=list(services().packages.values()), standing=standing
-    )
+    chapters, by_chapter = services().chapters, problems_by_chapter()
+    groups = [
+        (number, chapters[number].title if number in chapters else {lang: "" for lang in LANGS}, packages)
+        for number, packages in by_chapter.items()
+    ]
+    tracked = track_problems()
+    groups_of_all = [*groups, *([(None, load_track().title, tracked)] if tracked else [])]
+    return render_template("problems/index.html", groups=groups_of_all, standing=standing)
 
 
 @blueprint.get("/<int:problem>")

@@ -1,0 +1,21 @@
+"""Which problems belong to a chapter, and which to the track beside the chapters."""
+
+from __future__ import annotations
+
+from judge.packages import Package
+from tools.steps_track import FIRST_TRACK_PROBLEM
+from web.services import services
+
+
+def problems_by_chapter() -> dict[int, list[Package]]:
+    """The problems of each chapter that has some, in order."""
+    found: dict[int, list[Package]] = {}
+    for package in services().packages.values():
+        if package.id < FIRST_TRACK_PROBLEM:
+            found.setdefault(package.chapter, []).append(package)
+    return dict(sorted(found.items()))
+
+
+def track_problems() -> list[Package]:
+    """The problems of track F, in order."""
+    return [p for p in services().packages.values() if p.id >= FIRST_TRACK_PROBLEM]

@@ -24,7 +24,10 @@ def named(name, *given, **more):
 
 
 def public():
-    return {"shared_page": named("p1", [2, 1], 2, 1, shared=True), "one": named("p2", [3], 1, 1)}
+    return {
+        "shared_page": named("p1", [2, 1], 2, 1, head_dim=2, shared=True),
+        "one": named("p2", [3], 1, 1, head_dim=2),
+    }
 
 
 NOTES = {
@@ -50,12 +53,12 @@ def fixed():
 
 def teach():
     return {
-        "one_token": named("t1", [1], 1, 1),
-        "two_tokens": named("t2", [2], 1, 1),
-        "two_requests": named("t3", [1, 2], 1, 1),
-        "groups": named("t4", [2], 4, 2),
-        "empty": named("t5", [0, 1], 1, 1),
-        "large": named("t6", [3], 1, 1, scale=100.0),
+        "one_token": named("t1", [1], 1, 1, head_dim=2),
+        "two_tokens": named("t2", [2], 1, 1, head_dim=2),
+        "two_requests": named("t3", [1, 2], 1, 1, head_dim=2),
+        "groups": named("t4", [2], 4, 2, head_dim=2),
+        "empty": named("t5", [0, 1], 1, 1, head_dim=2),
+        "large": named("t6", [3], 1, 1, head_dim=2, scale=400.0),
     }
 
 

@@ -1,5 +1,5 @@
-"""Cases of problem 161. Tokens are pieces of bytes; `vocabulary` has them, and decoding strips one space at the beginning, as
-some tokenizers do."""
+"""Cases of problem 161: answers as the bytes of each of their tokens. Decoding strips one space at the beginning, as some
+tokenizers do."""
 
 VOCABULARY = [
     list(piece)
@@ -17,7 +17,8 @@ VOCABULARY = [
 
 
 def case(*ids):
-    return {"ids": list(ids), "vocabulary": VOCABULARY}
+    """`ids`: which pieces of VOCABULARY the answer is made of."""
+    return {"tokens": [VOCABULARY[i] for i in ids]}
 
 
 def public():
@@ -83,6 +84,7 @@ FEATURES = {
 
 
 def features(inputs):
-    ids = inputs["ids"]
-    text = b"".join(bytes(inputs["vocabulary"][i]) for i in ids).decode(errors="replace")
-    return {"split": any(i in (7, 9, 11, 13) for i in ids[:-1]), "broken": "\ufffd" in text}
+    tokens = [bytes(token) for token in inputs["tokens"]]
+    text = b"".join(tokens).decode(errors="replace")
+    begun = [token[:1] in (b"\xe6", b"\xf0") for token in tokens[:-1]]
+    return {"split": any(begun), "broken": "\ufffd" in text}

@@ -263,6 +263,9 @@ def _fill(code: str, params: dict[str, Any], field: str | None, lang: str, hidde
     values = {**params, "field": field if field is not None else params.get("field", "")}
     if code == "value" and not hidden:
         values["rest"] = _rest_of_value(params, lang)
+        for key in ("expected", "got"):  # a string with its quotes: it may be empty, or begin with a space
+            if isinstance(values.get(key), str) and values[key] not in ("nan", "inf", "-inf"):
+                values[key] = repr(values[key])
         pair = [values.get(k) for k in ("expected", "got")]
         if len({_plain(v) for v in pair}) == 1:  # they differ beyond the digits that are usually shown
             values.update(expected=repr(pair[0]), got=repr(pair[1]))

@@ -35,7 +35,10 @@ def public():
 
 
 NOTES = {
-    "causal": {"zh": "位置 1 的 query 看不到位置 2。", "en": "A query at position 1 does not see position 2."},
+    "causal": {
+        "zh": "位置 1 的 query 看不到位置 2。",
+        "en": "A query at position 1 does not see position 2.",
+    },
     "window": {"zh": "往前看 2 个，连自己共 3 个。", "en": "Two positions before its own, three with it."},
     "soft_cap": {"zh": "2·tanh(±10 / 2)，接近 ±2。", "en": "2·tanh(±10 / 2), close to ±2."},
     "alibi": {"zh": "每远一个位置减 0.5。", "en": "Half a point less for each position further away."},

@@ -29,3 +29,10 @@ def test_two_floats_that_look_alike_are_told_apart():
     assert say_mismatch(Mismatch("value", "x", params), "en") == "x: expected 0.12345678, got 0.12345679"
     params = {"expected": 0.12345678, "got": 2.0}
     assert say_mismatch(Mismatch("value", "x", params), "en") == "x: expected 0.123457, got 2.0"
+
+
+def test_a_string_is_told_with_its_quotes():
+    params = {"expected": "", "got": " a"}
+    assert say_mismatch(Mismatch("value", "x", params), "en") == "x: expected '', got ' a'"
+    params = {"expected": "nan", "got": 1.0}
+    assert say_mismatch(Mismatch("value", "x", params), "en") == "x: expected nan, got 1.0"

@@ -34,6 +34,7 @@ from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
 
 VERSION = "0.1.0"
 KEEP_STAGES_MB = 1024.0
+KEEP_PROBLEMS = 24  # each has four processes waiting: a container's limit of processes is soon reached
 log = logging.getLogger(__name__)
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -197,11 +198,13 @@ class Judge:
                 return prepared
             prepared = self._make_ready(package)
             self._prepared[package.version] = prepared
-            while (
-                len(self._prepared) > 1 and sum(p.memory_mb for p in self._prepared.values()) > self._keep_mb
-            ):
+            while len(self._prepared) > 1 and self._holds_too_much():
                 self._prepared.popitem(last=False)[1].close()
             return prepared
+
+    def _holds_too_much(self) -> bool:
+        held = sum(p.memory_mb for p in self._prepared.values())
+        return held > self._keep_mb or len(self._prepared) > KEEP_PROBLEMS
 
     def _drop(self, package: Package) -> None:
         with self._lock:

@@ -26,7 +26,7 @@ from judge import logs
 from judge.archive import Archive
 from judge.core.verdict import Json
 from judge.exam import Which
-from judge.judge import Judge, PackageChanged
+from judge.judge import KEEP_PROBLEMS, Judge, PackageChanged
 from judge.packages import Package, PackageError, load_package, survey
 from judge.selftest import ISOLATING
 from judge.store import Claim, Queue, Store, StoreSettings, reading
@@ -350,13 +350,13 @@ def is_ready(data_dir: Path) -> bool:
 
 
 def _warm(worker: Worker, store: Store) -> None:
-    """Prepare the problems while nobody waits for them, those that were submitted to of late first; one that is broken
-    says so when it is submitted to."""
+    """Prepare as many problems as are kept while nobody waits for them, those that were submitted to of late first; one
+    that is broken says so when it is submitted to."""
     with store.read() as session:
         recent = reading.recent_problems(session)
     order = [n for n in recent if n in worker.packages]
     order += [n for n in worker.packages if n not in set(order)]
-    for number in order:
+    for number in order[:KEEP_PROBLEMS]:
         while worker.busy and not worker.stopping:
             time.sleep(0.1)
         if worker.stopping:

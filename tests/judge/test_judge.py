@@ -359,6 +359,14 @@ def test_stages_go_by_memory_the_least_recently_used_first(packages):
         assert all(0 < p.memory_mb < 200 for p in judge._prepared.values())
 
 
+def test_no_more_problems_are_kept_than_processes_allow(packages, monkeypatch):
+    monkeypatch.setattr("judge.judge.KEEP_PROBLEMS", 1)
+    with Judge(children=1) as judge:
+        for number in (200, 201):
+            assert run(judge, packages[number], packages[number].solution).status is Status.ACCEPTED
+        assert list(judge._prepared) == [packages[201].version]
+
+
 def test_no_process_and_no_descriptor_is_left(judge, packages):
     run(judge, packages[200], packages[200].solution)
     before = len(os.listdir("/proc/self/fd"))

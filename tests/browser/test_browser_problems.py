@@ -1,5 +1,5 @@
-"""The two problems in a real Chromium: the reference is accepted, every known mistake is named, the history
-stays."""
+"""Problems in a real Chromium: the reference is accepted, every known mistake is named, the history stays. All problems are
+for `tools/problems.py verify`; here are those with a picture, and one each of a file, of calls and of the track."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from browser_steps import ready, submit, write
 from judge.packages import survey
 
 pytestmark = pytest.mark.browser
-PACKAGES = survey().packages
+DRAWN = (200, 201)
+PACKAGES = {n: p for n, p in survey().packages.items() if n in (*DRAWN, 74, 141, 302)}
 MISTAKES = [(p.id, name) for p in PACKAGES.values() for name in p.wrong]
 
 
@@ -67,10 +68,11 @@ def test_a_mistake_is_named(solver, problem, name):
     assert mistake.diagnosis["zh"] in findings.first.inner_text()
     chapter, _, anchor = mistake.section.partition("#")
     link = findings.first.locator("a").get_attribute("href")
-    assert link == f"/chapters/{int(chapter.removeprefix('ch'))}#{anchor}"
+    page_of_it = f"/chapters/{int(chapter.removeprefix('ch'))}#{anchor}" if chapter != "f" else "/problems"
+    assert link == page_of_it
 
 
-@pytest.mark.parametrize("problem", PACKAGES)
+@pytest.mark.parametrize("problem", DRAWN)
 def test_the_counterexample_is_drawn(solver, problem):
     page = solver(problem)
     write(page, PACKAGES[problem].wrong["rows_by_enumeration"].source)

@@ -105,6 +105,8 @@ def _pack_tensor(value: Any, field: str, blobs: list[bytes]) -> Any:
     if name not in DTYPES:
         raise ValueFormError(field, f"a tensor of {name}")
     flat = value.detach().cpu().contiguous().reshape(-1)
+    if flat.numel() and flat.stride(0) != 1:  # one element counts as contiguous whatever its stride
+        flat = flat.clone(memory_format=torch.contiguous_format)
     blobs.append(flat.view(torch.uint8).numpy().tobytes())
     return {"t": [name, list(value.shape)]}
 

@@ -158,3 +158,14 @@ def test_damaged_frames_raise_nothing_but_frame_errors(data):
     cut = data.draw(st.integers(0, len(good)))
     with contextlib.suppress(FrameError):
         frames.decode(good[:cut])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bfloat16", "bool", "float64"])
+@pytest.mark.parametrize(
+    "cut", [lambda x: x[:1, ::16], lambda x: x[3:4, 5:6], lambda x: x.t()[:1, :1], lambda x: x[2, 7]]
+)
+def test_a_single_element_crosses_whatever_its_stride(dtype, cut):
+    value = cut(torch.arange(64 * 16).reshape(64, 16).to(getattr(torch, dtype)))
+    frame = frames.decode(frames.encode("outputs", {"x": value})[4:])
+    assert torch.equal(frame.body["x"], value)
+    assert frame.body["x"].shape == value.shape

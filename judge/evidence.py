@@ -128,7 +128,10 @@ def paged_cache(page_table: torch.Tensor, page_size: int) -> tuple[torch.Tensor,
 
 
 def run_kernel(
-    use: Callable[[], torch.Tensor], want: torch.Tensor, names: Mapping[str, str]
+    use: Callable[[], torch.Tensor],
+    want: torch.Tensor,
+    names: Mapping[str, str],
+    tolerance: float = TOLERANCE,
 ) -> list[Mismatch]:
     """Call `use`, which plans and runs a fake wrapper, and compare with `want`.
 
@@ -146,6 +149,6 @@ def run_kernel(
             "en": f"{error.what['en']} The real kernel: {error.real['en']}",
         }
         return [Mismatch("kernel_error", field, {"error": error.code, "text": text})]
-    if got.shape != want.shape or not torch.allclose(got, want, rtol=0.0, atol=TOLERANCE):
+    if got.shape != want.shape or not torch.allclose(got, want, rtol=0.0, atol=tolerance):
         return [Mismatch("attention", "", {})]
     return []

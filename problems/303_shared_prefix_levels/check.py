@@ -61,7 +61,7 @@ def check(inputs, got, want):
         wrapper.plan(*levels, HEADS, KV_HEADS, HEAD_DIM, size, **options)
         return wrapper.run(q, cache)
 
-    return run_kernel(use, whole(inputs, q, cache), NAMES)
+    return run_kernel(use, whole(inputs, q, cache), NAMES, tolerance=1e-4)  # two states were merged
 
 
 LEVELS = ("qo_indptr", "kv_indptr", "kv_indices", "last_page_len")

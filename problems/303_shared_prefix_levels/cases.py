@@ -72,7 +72,7 @@ def teach():
 
 def generate(rng):
     page_size = rng.choice([1, 2, 4, 8])
-    tails = [rng.integer(1, 3 * page_size) for _ in range(rng.integer(1, 4))]
+    tails = [rng.integer(1, 3 * page_size) for _ in range(rng.integer(2, 4))]
     return drawn(rng, rng.integer(0, 4), tails, page_size, stale=rng.integer(0, 1))
 
 

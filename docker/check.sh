@@ -24,7 +24,8 @@ say() { echo "[$SECONDS s] $*"; }
 
 private_engine() {
   apt="apt-get -qq -o DPkg::Lock::Timeout=300"
-  if ! command -v dockerd iptables mmdebstrap >/dev/null; then
+  # One by one: given several names, `command -v` is content with any of them.
+  if ! (command -v dockerd && command -v iptables && command -v mmdebstrap) >/dev/null; then
     $apt update
     $apt install -y --no-install-recommends docker.io iptables mmdebstrap >/dev/null
   fi

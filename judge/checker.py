@@ -6,6 +6,7 @@ submission and no reference; replies reach it as bytes.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import platform
@@ -19,11 +20,12 @@ from typing import Any
 
 from judge import rpc
 from judge.core.status import Status
-from judge.core.values import ValueFormError
 from judge.core.verdict import Message
 from judge.dialogue import Dialogue, TooMuch
-from judge.exam import Exam, Sitting, _failure, exception_message
+from judge.exam import Exam
 from judge.packages import ROOT, PackageError, load_package
+from judge.sitting import Sitting
+from judge.told import clean, exception_message, reported_failure
 
 KEEP_EXAMS = 64
 log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ class Checker:
         self.exams: dict[str, Exam] = {}
         self.sittings: dict[int, Sitting] = {}
         self.dialogues: dict[int, Dialogue] = {}
-        self.next_sitting = 1
+        self.numbers = itertools.count(1)
 
     def hello(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         import torch
@@ -67,8 +69,7 @@ class Checker:
         exam = self.exams[request["version"]]
         sitting = Sitting(exam, bytes.fromhex(request["seed"]), request["which"])
         sitting.source_lines = request["lines"]
-        key = self.next_sitting
-        self.next_sitting += 1
+        key = next(self.numbers)
         self.sittings[key] = sitting
         groups = [c.group for c in sitting.cases]
         header = {"sitting": key, "n": sitting.n, "groups": groups, "drawn": sitting.drawn}
@@ -87,16 +88,15 @@ class Checker:
         """Carry a case's conversation on: a child's frame, and, where it begins (no `dialogue`), the case's."""
         exam, key = self.exams[request["version"]], request["dialogue"]
         if key is None:
-            key = self.next_sitting
-            self.next_sitting += 1
+            key = next(self.numbers)
             self.dialogues[key] = exam.dialogue(blobs[1])
         try:
             over, frame = self.dialogues[key].step(blobs[0])
         except TooMuch:
-            over, frame = False, b""
-        except ValueFormError as error:
-            stub = exam.package.folder / "stub.py"
-            raise PackageError(stub, f"gives {error.type_name} where a value is needed") from error
+            over, frame = True, b""
+        except Exception as error:  # the stub's own; other submissions must not lose their checker for it
+            del self.dialogues[key]
+            raise exam.blame("stub.py", error) from error
         if over:
             del self.dialogues[key]
         return {"over": over, "dialogue": key}, [frame]
@@ -127,7 +127,7 @@ class Checker:
             if frame.kind == "loaded":
                 return {"status": None}, []
             if frame.kind == "load_failed":
-                failure = _failure(frame.body)
+                failure = reported_failure(frame.body)
                 message = exception_message("exception_on_load", failure, lines, hidden=False)
                 status = Status.MEMORY_LIMIT if failure.type == "MemoryError" else Status.RUNTIME_ERROR
                 return {"status": status, "message": message.to_json()}, []
@@ -170,8 +170,6 @@ COMPILE_CODES: dict[str, dict[str, type]] = {
 
 
 def _compile_message(body: Any) -> Message:
-    from judge.exam import clean
-
     kinds = COMPILE_CODES[body["code"]]
     given = body["params"]
     params = {}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict, overall
-from judge.exam import Which
 from judge.sandbox.local import LocalChild
 from judge.sandbox.process import Child, Ending, Reply
+from judge.sitting import Which
 from judge.staging import LOAD_MS, TEACH_MS, child_limits, load_frame
 
 if TYPE_CHECKING:

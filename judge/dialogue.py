@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_CALLS = 2000
 SPENT_S = 5.0  # of the checker's time, in one case: it has other submissions to look after
 Step = Callable[[bytes], tuple[bool, bytes]]
-"""A child's frame -> (whether the case is over, the frame to send back or the final reply). Empty: too many calls."""
+"""A child's frame -> (whether the case is over, the frame to send back or the final reply; empty: too many calls)."""
 
 
 class TooMuch(Exception):
@@ -71,7 +71,9 @@ class Dialogue:
             if type(name) is not str or type(args) is not list or type(kwargs) is not dict:
                 raise TypeError("a call has a name, a list of arguments and a dict of named ones")
             answer = frames.encode("returned", self.stub.call(name, args, kwargs))
-        except (ValueFormError, frames.FrameError):
+        except frames.FrameError:
+            raise TooMuch from None  # what it was made to give fits no frame
+        except ValueFormError:
             raise  # the stub's own fault: what it returns is ours
         except Exception as error:  # noqa: BLE001  as the real thing would, it raises where it was called
             told = describe(error)
@@ -94,11 +96,11 @@ def converse(
         used += answer.cpu_ms
         printed += answer.output
         over, frame = step(answer.data)
-        if over:
-            return Reply(frame, used, printed)
         if not frame:
             child.kill()
             return Ending(Status.RUNTIME_ERROR, Message("too_many_calls", {"limit": MOST_CALLS}))
+        if over:
+            return Reply(frame, used, printed)
 
 
 def _whole(ending: Ending, used_ms: float, limit_ms: int) -> Ending:

@@ -24,12 +24,12 @@ from judge.core.source import SourceError, decode_source
 from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict
 from judge.dialogue import converse
-from judge.exam import Which
 from judge.packages import Package, PackageError
 from judge.sandbox import medium
 from judge.sandbox.client import Stage, Zygote
 from judge.sandbox.local import LocalChild, LocalStage, LocalZygote
 from judge.sandbox.process import Child, Ending, Reply, SandboxError
+from judge.sitting import Which
 from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
 
 VERSION = "0.1.0"

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judge.core.values import float_text
+from tools.steps_manifest import StepError, get_chapter
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBLEMS = ROOT / "problems"
@@ -254,6 +255,12 @@ def load_package(folder: Path, *, draft: bool = False) -> Package:
     }
     info = _parse(ProblemToml, folder / "problem.toml", files["problem.toml"])
     public = () if draft else _public(folder, files)
+    try:
+        get_chapter(info.chapter)
+    except StepError as error:
+        raise PackageError(
+            folder / "problem.toml", f"chapter: {error}", _line_of(files["problem.toml"], ("chapter",))
+        ) from None
     package = Package(folder, info, public, _wrong(folder, files), files)
     for name in ("starter.py", "solution.py", "cases.py", *(f"statement.{lang}.md" for lang in LANGS)):
         package.text(name)

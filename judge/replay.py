@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from judge.archive import Archive
-from judge.exam import Which
 from judge.judge import Judge
 from judge.packages import PackageError
+from judge.sitting import Which
 from judge.store import Store, StoreSettings, Submission
 from judge.store.tables import Judgement
 

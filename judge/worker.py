@@ -25,10 +25,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from judge import logs
 from judge.archive import Archive
 from judge.core.verdict import Json
-from judge.exam import Which
 from judge.judge import KEEP_PROBLEMS, Judge, PackageChanged
 from judge.packages import Package, PackageError, load_package, survey
 from judge.selftest import ISOLATING
+from judge.sitting import Which
 from judge.store import Claim, Queue, Store, StoreSettings, reading
 from judge.store.bell import Ear, bell_folder
 from judge.store.queue import HEARTBEAT_S, LEASE_S, system_error

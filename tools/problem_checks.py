@@ -17,14 +17,15 @@ import torch
 from judge.core.case import PUBLIC, Case
 from judge.core.status import Status
 from judge.core.values import to_display
-from judge.core.verdict import Verdict
+from judge.core.verdict import Verdict, overall
 from judge.dialogue import converse
-from judge.exam import Exam, Sitting, case_frame
+from judge.exam import Exam, case_frame
 from judge.judge import Judge
 from judge.packages import LANGS, ROOT, Package
 from judge.sandbox.client import Zygote
 from judge.sandbox.local import LocalZygote
 from judge.sandbox.process import ChildLimits, Ending
+from judge.sitting import Sitting
 from judge.staging import load_frame, scene_of
 from tools import steps
 from tools.problem_attacks import attacks
@@ -321,6 +322,9 @@ def _rehearse(judge: Judge, package: Package, draws: list[bytes]) -> dict[str, s
                 if not reply:  # it ended here, and what comes after was not run
                     break
                 sitting.check(i, reply, b"", 0.0)
+            status = overall([result.status for result in sitting.results.values()])
+            if status != package.wrong[name].verdict:
+                complaints[name].add(f"gets {status} with seed {seed.hex()}")
             found, _ = sitting.finish()
             complaints[name].add(_not_itself(found, name))
     return complaints

@@ -70,8 +70,8 @@ def _cut(values: list[int], how: str, outputs: Mapping[str, Any]) -> list[list[i
 def _draw(name: str, here: Sequence[list[int]], own: Sequence[list[int]], cut: bool, lang: str) -> str:
     word = {key: text[lang] for key, text in WORDS.items()}
     left = max(_width(name), _width(word["expected"]) + 2, _width(word["got"]) + 2) + 1
-    head, above, below, marks = [_pad(name, left)], [_pad(f"  {word['expected']}", left)], [], [" " * left]
-    below = [_pad(f"  {word['got']}", left)]
+    head, above = [_pad(name, left)], [_pad(f"  {word['expected']}", left)]
+    below, marks = [_pad(f"  {word['got']}", left)], [" " * left]
     for i, (want, have) in enumerate(zip(here[:MOST_REQUESTS], own[:MOST_REQUESTS], strict=False)):
         size = min(MOST_VALUES, max(len(want), len(have)))
         cells = [_cells(values[:size], size) for values in (want, have)]

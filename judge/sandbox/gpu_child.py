@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-GPU_NODES = "/dev"
 READABLE = ("/usr", "/lib", "/lib64", "/opt", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime")
 KEEP_FREE = 1 << 30  # bytes of device memory that are not zeroed: contexts and kernels' own
 
@@ -102,8 +101,8 @@ def confine(options: dict[str, Any], *filters: Any) -> None:
     elif os.geteuid() == 0:
         linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    nodes = [f"{GPU_NODES}/{n}" for n in os.listdir(GPU_NODES) if n.startswith("nvidia")]
-    basic = [f"{GPU_NODES}/{n}" for n in ("null", "zero", "urandom")]
+    nodes = [f"/dev/{n}" for n in os.listdir("/dev") if n.startswith("nvidia")]
+    basic = [f"/dev/{n}" for n in ("null", "zero", "urandom")]
     readable = [p for p in (*READABLE, *basic, *libraries, *options["scene"]["paths"]) if os.path.exists(p)]
     landlock.restrict(readable, nodes)
     for rules in filters:

@@ -8,6 +8,7 @@ from small_packages import write_package
 from judge.core.status import Status
 from judge.core.wording import say
 from judge.dialogue import MOST_CALLS
+from judge.judge import JudgeError
 
 SEED = bytes(range(16))
 STUB = """
@@ -200,13 +201,50 @@ def total(device, n):
     assert verdict.message.params["used_ms"] >= package.limits.case_ms
 
 
-def test_a_stub_that_is_broken_is_the_packages_fault(judge, tmp_path):
-    from judge.judge import JudgeError
+BREAKS = {
+    "its beginning": (
+        'self.n, self.calls = inputs["n"], []',
+        'self.n, self.calls = inputs["m"], []',
+        r"stub\.py:4",
+    ),
+    "what it gives": ("return args[0] * self.n", "return object()", r"stub\.py.*object"),
+    "its notes": (
+        'return {"calls": self.calls}',
+        'return {"calls": self.calls[99]}',
+        r"stub\.py.*IndexError",
+    ),
+}
 
-    files = {"driver.py": DRIVER, "cases.py": CASES, "solution.py": SOLUTION}
-    broken = STUB.replace('inputs["n"]', 'inputs["m"]')
-    package = write_package(
-        tmp_path, files={**files, "stub.py": broken}, id=391, entry="total", signature="total(device, n)"
-    )
-    with pytest.raises(JudgeError, match=r"stub\.py:4"):
-        run(judge, package, SOLUTION)
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_stub_that_is_broken_is_the_packages_fault_and_harms_nobody_else(judge, package, tmp_path, name):
+    old, new, message = BREAKS[name]
+    files = {
+        "driver.py": DRIVER,
+        "cases.py": CASES,
+        "solution.py": SOLUTION,
+        "stub.py": STUB.replace(old, new),
+    }
+    broken = write_package(tmp_path, files=files, id=391, entry="total", signature="total(device, n)")
+    checker = judge._checker
+    with pytest.raises(JudgeError, match=message):
+        run(judge, broken, SOLUTION)
+    assert judge._checker is checker
+    assert checker.alive
+    assert run(judge, package, SOLUTION).status is Status.ACCEPTED
+
+
+def test_a_call_that_is_answered_with_too_much_ends_the_case(judge, tmp_path):
+    files = {
+        "driver.py": DRIVER,
+        "cases.py": CASES,
+        "solution.py": SOLUTION,
+        "stub.py": STUB.replace(
+            "return args[0] * self.n", "return [0] * (args[0] ** 9) if args[0] > 5 else args[0] * self.n"
+        ),
+    }
+    package = write_package(tmp_path, files=files, id=392, entry="total", signature="total(device, n)")
+    verdict = run(judge, package, "def total(device, n):\n    device.open()\n    return device.read(6)\n")
+    assert verdict.status is Status.RUNTIME_ERROR
+    assert "calls" in say(verdict.message, "en")
+    assert run(judge, package, SOLUTION).status is Status.ACCEPTED

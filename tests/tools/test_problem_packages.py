@@ -36,6 +36,7 @@ BREAKS = {
     "no statement": ("statement.zh.md", None, r"statement\.zh\.md: is missing"),
     "wrong TOML": ("problem.toml", b"id = 200\nchapter = = 17\n", r"problem\.toml:2: is no TOML"),
     "unknown field": ("problem.toml", b"id = 200\nspeed = 1\n", r"problem\.toml"),
+    "no such chapter": ("problem.toml", b"chapter 33", r"problem\.toml:2: chapter: there is no chapter 33"),
     "not UTF-8": ("solution.py", b"\xff\xfe", r"solution\.py: is not UTF-8"),
     "no JSON": ("public.json", b"[", r"public\.json:1: is no JSON"),
     "no such case": (
@@ -57,6 +58,8 @@ def test_a_broken_package_is_refused_with_file_and_line_and_takes_nothing_with_i
         path.unlink()
     elif data == b"same id":
         path.write_text(path.read_text().replace("id = 200", "id = 202"))
+    elif data == b"chapter 33":
+        path.write_text(path.read_text().replace("chapter = 17", "chapter = 33"))
     else:
         path.write_bytes(data)
     found = survey(copies)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, abort, render_template, request
 
 from judge.core.source import SourceError, decode_source
-from judge.packages import LANGS, Package
+from judge.packages import Package
 from judge.store import reading
 from tools.steps_track import load_track
 from web.course.problems import problems_by_chapter, track_problems
@@ -15,6 +16,9 @@ from web.i18n import language
 from web.services import package_or_404, services, user
 from web.text import render
 from web.verdicts import present
+
+# Number of the chapter (none: a track), its title by language, its problems.
+Group = tuple[int | None, Mapping[str, str], list[Package]]
 
 blueprint = Blueprint("problems", __name__, url_prefix="/problems", template_folder="templates")
 
@@ -24,14 +28,11 @@ def index() -> str:
     """All problems, and what I solved."""
     with services().store.read() as session:
         standing = reading.standing(session, user())
-    chapters, by_chapter = services().chapters, problems_by_chapter()
-    groups = [
-        (number, chapters[number].title if number in chapters else {lang: "" for lang in LANGS}, packages)
-        for number, packages in by_chapter.items()
-    ]
-    tracked = track_problems()
-    groups_of_all = [*groups, *([(None, load_track().title, tracked)] if tracked else [])]
-    return render_template("problems/index.html", groups=groups_of_all, standing=standing)
+    chapters = services().chapters
+    groups: list[Group] = [(n, chapters[n].title, found) for n, found in problems_by_chapter().items()]
+    if tracked := track_problems():
+        groups.append((None, load_track().title, tracked))
+    return render_template("problems/index.html", groups=groups, standing=standing)
 
 
 @blueprint.get("/<int:problem>")

@@ -1,0 +1,185 @@
+"""A verdict in a terminal: what failed, why, and the smallest case that shows it. In Chinese or English."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from judge.core.picture import pictures
+from judge.core.verdict import Mismatch
+from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
+from judge.packages import Package, show_value
+from tools.steps_track import find_section
+
+ROOT = Path(__file__).resolve().parent.parent
+
+TEXTS = {
+    "passed": {"zh": "{passed}/{total} 个用例通过", "en": "{passed} of {total} cases passed"},
+    "facts": {
+        "zh": "CPU {time_ms} 毫秒 · 隔离级别 {tier} · {kernels}",
+        "en": "{time_ms} ms CPU · tier {tier} · {kernels}",
+    },
+    "hidden": {"zh": "隐藏用例", "en": "hidden case"},
+    "diagnosis": {"zh": "诊断", "en": "Diagnosis"},
+    "counterexample": {"zh": "最小的反例", "en": "The smallest counterexample"},
+    "read": {"zh": "读一读", "en": "Read"},
+    "apart": {
+        "zh": "下面的输入能把它们分开，各自的输出是：",
+        "en": "This input tells them apart; they give:",
+    },
+    "inputs": {"zh": "输入", "en": "inputs"},
+    "expected": {"zh": "应为", "en": "expected"},
+    "got": {"zh": "你的输出", "en": "yours"},
+    "printed": {"zh": "打印的内容", "en": "printed"},
+    "run_only": {"zh": "只运行了公开用例", "en": "public cases only"},
+    "seed": {
+        "zh": "用同样的用例再判一次：--seed {seed}",
+        "en": "judge with the same cases again: --seed {seed}",
+    },
+    "watching": {
+        "zh": "正在看 {file}，保存就判题；Ctrl-C 结束。",
+        "en": "Watching {file}: saved is judged. Ctrl-C ends.",
+    },
+    "written": {"zh": "已写好 {file}", "en": "Wrote {file}"},
+    "kept": {"zh": "{file} 已经在那里，没有动它", "en": "{file} is there already and was left alone"},
+    "next": {
+        "zh": "写完后运行：python practice/judge.py {id}",
+        "en": "When it is done: python practice/judge.py {id}",
+    },
+}
+
+
+def print_verdict(
+    console: Console, package: Package, verdict: dict[str, Any], seed: int, public_only: bool, lang: str
+) -> None:
+    def text(key: str, **params: Any) -> str:
+        return TEXTS[key][lang].format(**params)
+
+    accepted = verdict["status"] == "accepted"
+    mark, style = ("✓", "bold green") if accepted else ("✗", "bold red")
+    console.print(f"{mark} {say_status(verdict['status'], lang)}", style=style, end="  ")
+    console.print(text("passed", **verdict), end="  ")
+    console.print(text("facts", **verdict) + (" · " + text("run_only") if public_only else ""), style="dim")
+    if verdict["message"]:
+        console.print(say(verdict["message"], lang), markup=False)
+    print_failures(console, verdict, lang)
+    if verdict["diagnosis"]:
+        console.print(f"\n{text('diagnosis')}", style="bold")
+        for entry in verdict["diagnosis"]:
+            console.print(f"  {say_diagnosis(entry, lang)}", markup=False)
+            if entry.get("apart"):
+                print_apart(console, entry["apart"], lang)
+            if entry.get("section"):
+                print_section(console, entry["section"], lang)
+    if verdict["counterexample"]:
+        print_counterexample(console, package, verdict["counterexample"], lang)
+    if not accepted and not public_only:
+        console.print("\n" + text("seed", seed=seed), style="dim")
+
+
+def print_section(console: Console, section: str, lang: str) -> None:
+    """Where to read on: the section's heading, and its file if the text has been written."""
+    place = find_section(section)
+    if place is None:
+        return
+    text = place.folder / f"text.{lang}.md"
+    where = f"{text.relative_to(ROOT)} #{place.anchor}" if text.is_file() else place.title[lang]
+    console.print(f"  → {TEXTS['read'][lang]}: {place.heading[lang]} ({where})", style="dim", markup=False)
+
+
+def print_apart(console: Console, apart: dict[str, Any], lang: str) -> None:
+    """An input on which mistakes differ that this run could not tell apart."""
+    console.print(f"  {TEXTS['apart'][lang]}", markup=False)
+    print_values(console, TEXTS["inputs"][lang], apart["inputs"])
+    for number, given in apart["given"].items():
+        print_values(console, f"({number})", given)
+
+
+def print_failures(console: Console, verdict: dict[str, Any], lang: str) -> None:
+    """Failing cases: public ones with all that is wrong, hidden ones grouped by what may be told."""
+    hidden: dict[str, int] = {}
+    brief = False
+    for case in verdict["cases"]:
+        if case["status"] in ("accepted", "not_run") or case["message"] == verdict["message"]:
+            continue
+        said = say(case["message"], lang) if case["message"] else say_status(case["status"], lang)
+        if case["group"] == "hidden":
+            hidden[said] = hidden.get(said, 0) + 1
+            continue
+        console.print(f"  ✗ {case['name']}: ", style="red", end="", markup=False)
+        if brief and case["mismatches"]:  # the first case says it all; the others mostly say it again
+            said = say_mismatch(Mismatch(**case["mismatches"][0]), lang)
+        brief = True
+        console.print(said, markup=False)
+        if case["output"].strip():
+            console.print(
+                f"    {TEXTS['printed'][lang]}: {case['output'].strip()[:500]}", style="dim", markup=False
+            )
+    for said, count in hidden.items():
+        times = f" ×{count}" if count > 1 else ""
+        console.print(f"  ✗ {TEXTS['hidden'][lang]}{times}: ", style="red", end="", markup=False)
+        console.print(said, markup=False)
+
+
+def print_counterexample(console: Console, package: Package, example: dict[str, Any], lang: str) -> None:
+    console.print(f"\n{TEXTS['counterexample'][lang]} ({example['case']})", style="bold", markup=False)
+    print_values(console, TEXTS["inputs"][lang], example["inputs"])
+    print_both(console, example["expected"], example["got"], lang)
+    if example["message"] and not example["mismatches"]:
+        console.print(f"  {say(example['message'], lang)}", style="red", markup=False)
+    for mismatch in example["mismatches"]:
+        text = say_mismatch(Mismatch(**mismatch), lang)
+        console.print(f"  {text}", style="red", markup=False)
+    print_pictures(console, package, example["expected"], example["got"], lang)
+
+
+def print_pictures(
+    console: Console, package: Package, expected: Any, got: dict[str, Any] | None, lang: str
+) -> None:
+    """Where outputs differ: which request, which position."""
+    for drawn in pictures(expected, got, package.info.requests, lang):
+        console.print(
+            "\n" + "\n".join(f"    {line}" for line in drawn.splitlines()), markup=False, highlight=False
+        )
+
+
+def print_values(console: Console, title: str, values: dict[str, Any]) -> None:
+    console.print(f"  {title}", style="dim")
+    width = max((len(k) for k in values), default=0)
+    for name, value in values.items():
+        console.print(f"    {name:<{width}} = {show_value(value)}".replace("\n", "\n    "), markup=False)
+
+
+def print_both(console: Console, expected: dict[str, Any], got: dict[str, Any] | None, lang: str) -> None:
+    """Expected and own outputs, field by field; fields that agree once."""
+    got = got or {}
+    width = max(len(k) for k in {**expected, **got})
+    for name in {**expected, **got}:
+        want, have = expected.get(name), got.get(name)
+        if want == have:
+            console.print(f"    {name:<{width}} = {show_value(want)}", style="green", markup=False)
+            continue
+        console.print(f"    {name:<{width}}   {TEXTS['expected'][lang]} {show_value(want)}", markup=False)
+        if name in got:
+            console.print(
+                f"    {'':<{width}}   {TEXTS['got'][lang]} {show_value(have)}", style="red", markup=False
+            )
+
+
+def print_case(console: Console, package: Package, verdict: dict[str, Any], name: str, lang: str) -> None:
+    case = next(c for c in package.public if c.name == name)
+    result = next(c for c in verdict["cases"] if c["name"] == name)
+    console.print(f"{name}: {say_status(result['status'], lang)}", style="bold")
+    if case.note:
+        console.print(case.note[lang], style="dim", markup=False)
+    print_values(console, TEXTS["inputs"][lang], dict(case.inputs))
+    print_both(console, dict(case.expected), result["got"], lang)
+    if result["mismatches"]:
+        print_pictures(console, package, dict(case.expected), result["got"], lang)
+    for message in (result["message"], verdict["message"]):
+        if message and message["code"] != "mismatches":
+            console.print(say(message, lang), style="red", markup=False)
+    if result["output"].strip():
+        console.print(f"{TEXTS['printed'][lang]}: {result['output'].strip()}", style="dim", markup=False)

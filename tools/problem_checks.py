@@ -30,7 +30,7 @@ from judge.staging import load_frame, scene_of
 from tools import steps
 from tools.problem_attacks import attacks
 from tools.problem_runs import possible_runs
-from tools.steps_track import FIRST_TRACK_PROBLEM, find_section, load_track
+from tools.steps_track import find_section, in_track, load_track
 
 PART_OF_LIMITS = 5  # the reference may use a fifth
 CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -102,7 +102,7 @@ def sections(package: Package) -> list[str]:
         for wrong in package.wrong.values()
         if find_section(wrong.section) is None
     ]
-    if package.id >= FIRST_TRACK_PROBLEM:
+    if in_track(package.id):
         if package.id not in load_track().problems:
             complaints.append(f"steps/f/track.toml does not list problem {package.id}")
     elif package.id not in steps.get_chapter(package.chapter).problems:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.steps_track import in_track, load_track
+
 TOML = """id = {number}
 chapter = {chapter}
 slug = "{slug}"
@@ -67,7 +69,7 @@ WRONG = """# One table for each wrong/NAME.py. The text goes on after "your outp
 
 def write(folder: Path, number: int, slug: str, kind: str) -> None:
     """Create the folder and its files."""
-    chapter = 17 if number >= 300 else (number - 30) // 10
+    chapter = load_track().tree if in_track(number) else (number - 30) // 10
     graft = kind == "graft"
     entry = 'target = "minisgl/core.py:Req.complete_one"' if graft else f'entry = "{slug}"'
     name = "complete_one" if graft else slug

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from judge.packages import Package
+from tools.steps_track import in_track
 
 HEAD = """# 题目 · Problems
 
@@ -30,7 +31,7 @@ def _row(package: Package) -> str:
         str(package.id),
         package.title["zh"],
         package.title["en"],
-        str(package.chapter) if package.id < 300 else "F",
+        "F" if in_track(package.id) else str(package.chapter),
         package.difficulty[0].upper(),
         KINDS[package.kind] + ("*" if package.has_stub else ""),
         "".join(run[0] for run in info.runs) + ("t" if info.timing else ""),

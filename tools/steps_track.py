@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.steps_manifest import ROOT, StepError, _bilingual, chapters_of
 
-FIRST_TRACK_PROBLEM = 300
+FIRST_PROBLEM = 300
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class Track:
     tree: int
     problems: tuple[int, ...]
     sections: Mapping[str, Mapping[str, str]]
+
+
+def in_track(problem: int) -> bool:
+    """Whether the problem with this id belongs to track F, and to a chapter for its tree only."""
+    return problem >= FIRST_PROBLEM
 
 
 def load_track(root: Path = ROOT) -> Track:

@@ -171,6 +171,16 @@ def test_a_forged_frame_harms_only_its_case(judge, package, what):
     assert run(judge, package, SOLUTION).status is Status.ACCEPTED
 
 
+def test_a_record_in_a_forged_reply_gives_way_to_the_checkers(judge, package):
+    right = (
+        'frame("outputs", {"d": {"total": sum(i * n for i in range(n)), "calls": ["open"] + ["read"] * n}})'
+    )
+    verdict = run(judge, package, FORGED.format(what=right))
+    first = next(c for c in verdict.cases if c.name == "first")
+    assert first.status is Status.WRONG_ANSWER
+    assert first.got == {"total": 2, "calls": []}
+
+
 def test_calls_without_end_are_ended(judge, package):
     source = "def total(device, n):\n    device.open()\n    while True:\n        device.read(1)\n"
     verdict = run(judge, package, source)

@@ -6,6 +6,7 @@ import pytest
 from small_packages import write_package
 
 from judge.core.status import Status
+from judge.judge import Judge
 from judge.packages import ROOT
 from tools.problem_attacks import attacks
 
@@ -78,3 +79,11 @@ def test_a_traceback_shows_the_submissions_line(judge, package):
     verdict = judge.judge(package, program.encode(), SEED, which="public")
     assert verdict.status is Status.RUNTIME_ERROR
     assert verdict.cases[0].message.params["line"] == 2
+
+
+def test_a_process_that_runs_one_program_after_another_imports_each_anew(package):
+    """Tier `local` keeps one process for all references and known mistakes."""
+    with Judge(children=1, tiers=("local",)) as judge:
+        assert judge.judge(package, package.solution.encode(), SEED).status is Status.ACCEPTED
+        verdict = judge.judge(package, (package.solution + FLOORED).encode(), SEED)
+        assert [e["names"] for e in verdict.diagnosis] == [["floored"]]

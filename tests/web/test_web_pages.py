@@ -109,6 +109,18 @@ def test_the_problem_page_has_what_a_solver_needs(app, browser):
     assert "<noscript>" not in page.split('<form id="submit"')[1].split("</form>")[0]
 
 
+@pytest.mark.parametrize(
+    ("lang", "name"), [("zh", "原理 F：FlashInfer 的内部"), ("en", "Principles F: FlashInfer inside")]
+)
+def test_a_problem_of_the_track_says_so_and_stands_in_no_chapter(browser, lang, name):
+    assert name in browser.get("/problems/302", lang).text
+    assert name not in browser.get("/problems/200", lang).text
+    assert 'href="/problems/302"' not in browser.get("/chapters/17", lang).text
+    for path in ("/", "/problems"):
+        page = browser.get(path, lang).text
+        assert page.index(name) < page.index('href="/problems/302"')
+
+
 def test_static_files_are_compressed_and_kept(browser):
     page = browser.get("/").text
     address = page.split('rel="stylesheet" href="')[1].split('"')[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judge.packages import Package
-from tools.steps_track import FIRST_TRACK_PROBLEM
+from tools.steps_track import in_track
 from web.services import services
 
 
@@ -11,11 +11,11 @@ def problems_by_chapter() -> dict[int, list[Package]]:
     """The problems of each chapter that has some, in order."""
     found: dict[int, list[Package]] = {}
     for package in services().packages.values():
-        if package.id < FIRST_TRACK_PROBLEM:
+        if not in_track(package.id):
             found.setdefault(package.chapter, []).append(package)
     return dict(sorted(found.items()))
 
 
 def track_problems() -> list[Package]:
     """The problems of track F, in order."""
-    return [p for p in services().packages.values() if p.id >= FIRST_TRACK_PROBLEM]
+    return [p for p in services().packages.values() if in_track(p.id)]

@@ -10,7 +10,7 @@ from flask import Blueprint, abort, render_template, request
 from judge.core.source import SourceError, decode_source
 from judge.packages import Package
 from judge.store import reading
-from tools.steps_track import load_track
+from tools.steps_track import in_track, load_track
 from web.course.problems import problems_by_chapter, track_problems
 from web.i18n import language
 from web.services import package_or_404, services, user
@@ -50,6 +50,7 @@ def problem_page(package: Package, *, editor_text: str, error: str | None = None
     return render_template(
         "problems/show.html",
         package=package,
+        track=load_track() if in_track(package.id) else None,
         statement=render(package.statement(language())),
         cases=[_case(package, case) for case in package.public],
         editor_text=editor_text,

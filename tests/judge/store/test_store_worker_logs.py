@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
 import time
 
@@ -59,3 +61,15 @@ def test_a_fault_of_ours_is_told_without_secrets(store, queue, submit, capfd):
     assert seed.hex() not in written
     assert repr(seed)[2:10] not in written
     assert "learners_own" not in written
+
+
+def test_a_line_goes_to_the_stderr_of_its_time(monkeypatch):
+    first, second = io.StringIO(), io.StringIO()
+    log = structlog.get_logger("of a module")
+    monkeypatch.setattr(sys, "stderr", first)
+    logs.configure()
+    log.info("one")
+    first.close()
+    monkeypatch.setattr(sys, "stderr", second)
+    log.info("two")
+    assert "two" in second.getvalue()

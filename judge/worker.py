@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,9 @@ class Progress:
     - after `close()` nothing more is written.
     """
 
-    def __init__(self, queue: Queue, claim: Claim) -> None:
-        self._queue, self._claim = queue, claim
+    def __init__(self, queue: Queue, claim: Claim, lost: Callable[[], None]) -> None:
+        """`lost` is called when a case was refused: the submission was cancelled, or is another worker's by now."""
+        self._queue, self._claim, self._lost = queue, claim, lost
         self._pending: list[dict[str, Json]] = []
         self._next = 1
         self._closed = False
@@ -91,7 +93,8 @@ class Progress:
                     return
                 cases, self._pending = self._pending, []
             try:
-                self._queue.progress(self._claim, self._next, cases)
+                if not self._queue.progress(self._claim, self._next, cases):
+                    self._lost()
             except SQLAlchemyError:  # a view that lags is no reason to lose a verdict
                 log.warning("progress_not_written", submission=self._claim.submission, exc_info=True)
             self._next += len(cases)
@@ -225,7 +228,7 @@ class Worker:
         package = self._package(claim)
         if package is None:
             return system_error(claim.problem, claim.version, "system_error")
-        progress = Progress(self.queue, claim)
+        progress = Progress(self.queue, claim, run.stop.set)
 
         def on_event(event: dict[str, Any]) -> None:
             if run.stop.is_set():

@@ -145,6 +145,21 @@ class Queue:
                 .values(worker=None, claimed_at=None, lease_until=None, child_started=False, total=None),
             )
 
+    def cancel(self, user: str, submission: int) -> bool:
+        """End the user's own submission that has no verdict yet, waiting or running: its lease is no longer anybody's,
+        so whoever judges it stops at the next case and writes nothing. False, and nothing changes, if there is no
+        such submission, it is another's, or it has ended."""
+        with self.store.write() as session:
+            ended = _changed(
+                session,
+                _move(Status.CANCELLED)
+                .where(Submission.id == submission, Submission.user == user)
+                .values(finished_at=now(), lease_until=None, worker=None),
+            )
+            if ended:
+                session.execute(delete(CaseProgress).where(CaseProgress.submission == submission))
+            return ended
+
     def recover(self) -> int:
         """Take back every lease that ran out; returns how many. A submission whose child had been started
         has crashed its worker, for all we know: it is queued again until `max_crashes`, then ended with a

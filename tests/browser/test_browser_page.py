@@ -181,3 +181,16 @@ def test_no_policy_is_violated_on_any_page(open_page):
         page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + path)
         page.wait_for_load_state("networkidle")
         assert page.evaluate("() => window.broken") == []
+
+
+def test_a_running_submission_is_cancelled_by_its_button(open_page):
+    page = open_page("/problems/200")
+    ready(page)
+    write(page, SLOW)
+    result = send(page)
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_selector("[data-result] .badge.cancelled")
+    assert page.url.endswith("/problems/200")
+    number = result.get_attribute("data-submission")
+    row = page.locator("[data-history] tr", has=page.locator(f'a[href="/submissions/{number}"]'))
+    row.locator(".badge.cancelled").wait_for()

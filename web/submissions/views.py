@@ -94,10 +94,27 @@ def history(problem: int) -> str:
 @blueprint.get("/submissions/<int:submission>")
 def show(submission: int) -> str:
     """One submission: verdict and text."""
+    return _page(submission)
+
+
+@blueprint.post("/submissions/<int:submission>/cancel")
+def cancel(submission: int) -> AnyResponse | tuple[str, int]:
+    """End my submission before its verdict; for one that has ended meanwhile, its page with 409."""
+    _found(submission)
+    ended = services().queue.cancel(user(), submission)
+    if wants_json():
+        return jsonify(cancelled=ended)
+    if not ended:
+        return _page(submission, gettext("Too late to cancel: it had already ended.")), 409
+    return redirect(url_for(".show", submission=submission), 303)
+
+
+def _page(submission: int, notice: str = "") -> str:
     found, result = _found(submission)
     return render_template(
         "submissions/show.html",
         result=result,
+        notice=notice,
         package=services().packages.get(found.problem),
         source_lines=[Markup(line) for line in code(shown_source(found.source)).rstrip("\n").split("\n")],
     )

@@ -189,3 +189,41 @@ def test_the_place_in_line_counts_those_before(store, queue, submit):
     queue.claim("w")
     with store.read() as session:
         assert [reading.find(session, "local", n).ahead for n in numbers] == [0, 0, 1]
+
+
+def test_what_waits_is_cancelled_and_never_claimed(store, queue, submit):
+    number = submit()
+    assert queue.cancel("local", number)
+    ended = row(store, number)
+    assert (ended.status, ended.attempt, ended.worker) == ("cancelled", 0, None)
+    assert ended.finished_at >= ended.created_at
+    assert queue.claim("w") is None
+    assert not queue.cancel("local", number)
+
+
+def test_a_running_one_is_cancelled_and_its_worker_can_say_no_more(store, queue, submit, verdict):
+    number = submit()
+    claim = queue.claim("w")
+    queue.started(claim, 20)
+    queue.progress(claim, 1, [CASE])
+    assert queue.cancel("local", number)
+    assert not queue.heartbeat(claim)
+    assert not queue.started(claim, 20)
+    assert not queue.progress(claim, 2, [CASE])
+    assert not queue.release(claim)
+    assert not queue.finish(claim, verdict)
+    assert queue.recover() == 0
+    with store.read() as session:
+        assert session.scalars(select(Judgement)).all() == []
+        assert session.scalars(select(CaseProgress)).all() == []
+        assert reading.find(session, "local", number).status is Status.CANCELLED
+
+
+def test_only_ones_own_is_cancelled_and_only_before_it_ended(store, queue, submit, verdict):
+    theirs = submit(user="somebody")
+    assert not queue.cancel("local", theirs)
+    assert not queue.cancel("local", theirs + 1)
+    assert row(store, theirs).status == "queued"
+    assert queue.finish(queue.claim("w"), verdict)
+    assert not queue.cancel("somebody", theirs)
+    assert row(store, theirs).status == "accepted"

@@ -40,7 +40,12 @@ class Watch {
     private readonly section: HTMLElement,
     private readonly ready: (root: ParentNode) => void,
     private readonly ended: () => void,
-  ) {}
+  ) {
+    section.querySelector<HTMLFormElement>("[data-cancel]")?.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.cancel(event.currentTarget as HTMLFormElement);
+    });
+  }
 
   stream(): void {
     const source = new EventSource(this.section.dataset["events"] ?? "");
@@ -59,6 +64,23 @@ class Watch {
         void this.poll();
       }
     });
+  }
+
+  /** Asks for the end; that it came, or a verdict before it, tells the stream. */
+  private async cancel(form: HTMLFormElement): Promise<void> {
+    const button = form.querySelector("button");
+    if (button) button.disabled = true;
+    try {
+      const answer = await fetch(form.action, {
+        method: "POST",
+        body: new FormData(form),
+        headers: { Accept: "application/json" },
+      });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+    } catch {
+      if (button) button.disabled = false;
+      this.tell(this.section.dataset["lost"] ?? "");
+    }
   }
 
   private async poll(): Promise<void> {
@@ -96,7 +118,8 @@ class Watch {
       badge.className = `badge ${state.status}`;
       badge.textContent = state.text;
     }
-    this.tell(state.ahead ? (this.section.dataset["ahead"] ?? "").replace("{n}", String(state.ahead)) : "");
+    const before = (this.section.dataset["ahead"] ?? "").replace("{n}", String(state.ahead));
+    this.tell(state.ahead ? before : state.status === "queued" ? (this.section.dataset["next"] ?? "") : "");
     const dots = this.dots();
     for (let n = dots.children.length; n < (state.total ?? 0); n++) {
       const dot = document.createElement("li");

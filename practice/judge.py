@@ -37,7 +37,7 @@ except ImportError:
 
 from judge import local
 from judge.packages import Package, PackageError, find_package, load_package, survey
-from practice.printing import TEXTS, print_case, print_verdict
+from practice.printing import TEXTS, print_case, print_hint, print_statement, print_verdict
 
 WORKSPACE = ROOT / "practice" / "workspace"
 ACCEPTED, NOT_ACCEPTED, USAGE, SYSTEM = 0, 1, 2, 3
@@ -67,7 +67,12 @@ def main() -> None:
     """Practise 手写 mini-sglang in a terminal. `judge.py 200` judges practice/workspace/200.py."""
 
 
-def find(which: str) -> Package:
+def wrong_usage(key: str, lang: str, **params: Any) -> click.UsageError:
+    """The text of this key as an error that ends the command with status 2."""
+    return click.UsageError(TEXTS[key][lang].format(**params))
+
+
+def find(which: str, lang: str) -> Package:
     """The problem with this id or in this folder. Raises click.UsageError."""
     try:
         if not which.isdigit():
@@ -76,7 +81,7 @@ def find(which: str) -> Package:
     except PackageError as error:
         raise click.UsageError(str(error)) from None
     if package is None:
-        raise click.UsageError(f"there is no problem {which}; `python practice/judge.py list` shows all")
+        raise wrong_usage("no_problem", lang, id=which)
     return package
 
 
@@ -110,25 +115,20 @@ def test(
     lang: str,
 ) -> None:
     """Judge a file: practice/workspace/ID.py unless one is named."""
-    package = find(which)
+    package = find(which, lang)
     if kernels == "real":
-        raise click.UsageError(
-            "--kernels real needs an NVIDIA GPU with flashinfer and sgl_kernel, and a judge for it; "
-            "`python practice/judge.py doctor` says what there is here"
-        )
+        raise wrong_usage("no_gpu", lang)
     path = file or WORKSPACE / f"{package.id}.py"
     if not path.is_file():
-        raise click.UsageError(
-            f"{shown(path)} is not there; `python practice/judge.py start {package.id}` writes it"
-        )
+        raise wrong_usage("no_file" if file else "not_started", lang, file=shown(path), id=package.id)
     if case_name is not None and case_name not in {c.name for c in package.public}:
         names = ", ".join(c.name for c in package.public)
-        raise click.UsageError(f"there is no public case {case_name}; there are: {names}")
+        raise wrong_usage("no_case", lang, name=case_name, names=names)
     console = Console(stderr=as_json, highlight=False)
 
     def once() -> int:
         nonlocal package
-        package = find(which)  # the package may have been edited too
+        package = find(which, lang)  # the package may have been edited too
         drawn = secrets.randbits(128) if seed is None else seed
         return judge_once(
             console, package, path, drawn, run_only or case_name is not None, as_json, case_name, lang
@@ -222,14 +222,10 @@ def list_(lang: str, as_json: bool) -> None:
 @lang_option
 def start(which: str, lang: str) -> None:
     """Write practice/workspace/ID.py from the starter and show the problem."""
-    from rich.markdown import Markdown
-
-    package = find(which)
+    package = find(which, lang)
     console = Console(highlight=False)
     path = WORKSPACE / f"{package.id}.py"
-    text = package.statement(lang).replace("::: hint ", "**").replace(":::", "")
-    console.print(f"{package.id}. {package.title[lang]}", style="bold")
-    console.print(Markdown(text))
+    print_statement(console, package, lang)
     if path.exists():
         console.print(TEXTS["kept"][lang].format(file=shown(path)), markup=False)
     else:
@@ -241,9 +237,21 @@ def start(which: str, lang: str) -> None:
 
 @main.command()
 @click.argument("which", metavar="ID")
-def solution(which: str) -> None:
+@click.argument("number", metavar="[N]", type=click.IntRange(min=1), default=1)
+@lang_option
+def hint(which: str, number: int, lang: str) -> None:
+    """Show the N-th hint to a problem (the first, if N is left out)."""
+    package = find(which, lang)
+    if not print_hint(Console(highlight=False), package, number, lang):
+        raise wrong_usage("no_hint", lang, id=package.id, number=number)
+
+
+@main.command()
+@click.argument("which", metavar="ID")
+@lang_option
+def solution(which: str, lang: str) -> None:
     """Print the reference."""
-    click.echo(find(which).solution, nl=False)
+    click.echo(find(which, lang).solution, nl=False)
 
 
 @main.command()

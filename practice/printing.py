@@ -11,6 +11,7 @@ from judge.core.picture import pictures
 from judge.core.verdict import Mismatch
 from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
 from judge.packages import Package, show_value
+from practice.statement import Statement, split_hints
 from tools.steps_track import find_section
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,7 +49,57 @@ TEXTS = {
         "zh": "写完后运行：python practice/judge.py {id}",
         "en": "When it is done: python practice/judge.py {id}",
     },
+    "hints": {
+        "zh": "提示（看第 N 条：python practice/judge.py hint {id} N）",
+        "en": "Hints (to read number N: python practice/judge.py hint {id} N)",
+    },
+    "no_problem": {
+        "zh": "没有题目 {id}；`python practice/judge.py list` 列出所有题目",
+        "en": "there is no problem {id}; `python practice/judge.py list` shows all",
+    },
+    "no_hint": {
+        "zh": "题目 {id} 没有第 {number} 条提示；`python practice/judge.py start {id}` 会列出有哪些",
+        "en": "problem {id} has no hint {number}; `python practice/judge.py start {id}` lists those it has",
+    },
+    "not_started": {
+        "zh": "还没有 {file}；先运行 `python practice/judge.py start {id}`，它会写好这个文件",
+        "en": "{file} is not there; `python practice/judge.py start {id}` writes it",
+    },
+    "no_file": {
+        "zh": "找不到文件 {file}",
+        "en": "{file} is not there",
+    },
+    "no_case": {
+        "zh": "没有公开用例 {name}；有这些：{names}",
+        "en": "there is no public case {name}; there are: {names}",
+    },
+    "no_gpu": {
+        "zh": "--kernels real 要有 NVIDIA GPU、flashinfer、sgl_kernel 和为它准备的判题机；"
+        "`python practice/judge.py doctor` 会说这台机器有什么",
+        "en": "--kernels real needs an NVIDIA GPU with flashinfer and sgl_kernel, and a judge for it; "
+        "`python practice/judge.py doctor` says what there is here",
+    },
 }
+
+
+def print_statement(console: Console, package: Package, lang: str) -> None:
+    """The problem; of its hints only the titles, since a hint that is read cannot be unread."""
+    body, hints = split_hints(package.statement(lang))
+    console.print(f"{package.id}. {package.title[lang]}", style="bold", markup=False)
+    console.print(Statement(body))
+    if hints:
+        console.print("\n" + TEXTS["hints"][lang].format(id=package.id), style="dim", markup=False)
+        console.print(Statement("\n".join(f"- {hint.title}" for hint in hints)))
+    console.print()
+
+
+def print_hint(console: Console, package: Package, number: int, lang: str) -> bool:
+    """Hint `number`, from 1. False if the problem has no such hint."""
+    _, hints = split_hints(package.statement(lang))
+    if number > len(hints):
+        return False
+    console.print(Statement(f"**{hints[number - 1].title}**\n\n{hints[number - 1].text}"))
+    return True
 
 
 def print_verdict(

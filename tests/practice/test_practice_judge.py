@@ -169,6 +169,21 @@ def test_start_writes_the_starter_once(command):
             path.write_bytes(kept)
 
 
+def test_hints_one_by_one_and_wrong_usage_in_both_languages(command):
+    statement = command("start", 200, lang="zh_CN").stdout
+    assert "提示 3：最后一页" in statement
+    assert "前 `n - 1` 页都是满的" not in statement
+    assert "都是满的" in command("hint", 200, 3, lang="zh_CN").stdout
+    for lang, said in (("zh_CN", "没有第 9 条提示"), ("en_US", "has no hint 9")):
+        done = command("hint", 200, 9, lang=lang)
+        assert done.returncode == 2
+        assert said in done.stderr
+    for lang, said in (("zh_CN", "没有题目 399"), ("en_US", "no problem 399")):
+        done = command("test", 399, lang=lang)
+        assert done.returncode == 2
+        assert said in done.stderr
+
+
 def test_doctor_says_what_is_here(command):
     done = command("doctor")
     assert done.returncode == 0, done.stdout

@@ -119,6 +119,11 @@ def code(source: str, lexer: str = "python") -> Markup:
     return Markup(highlight(source, found, CODE))
 
 
+def code_lines(source: str, lexer: str = "python") -> list[Markup]:
+    """The same line by line: what opens on a line is closed on it."""
+    return [Markup(line) for line in code(source, lexer).rstrip("\n").split("\n")]
+
+
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
     md = MarkdownIt("commonmark", {"html": False, "typographer": False}).enable(["table", "strikethrough"])

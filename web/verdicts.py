@@ -16,6 +16,7 @@ from judge.packages import Package, PublicCase
 from judge.store.reading import Details
 from web.course.sections import section_link
 from web.i18n import language
+from web.problems.reference import may_see_reference
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Result:
     diagnosis: list[Diagnosis] = field(default_factory=list)
     counterexample: Counterexample | None = None
     picture: str | None = None
+    reference: bool = False
 
     @property
     def ran(self) -> bool:
@@ -126,7 +128,14 @@ def present(found: Details, package: Package | None) -> Result:
         diagnosis=[_diagnosis(d) for d in verdict["diagnosis"]],
         counterexample=_counterexample(verdict["counterexample"], requests),
         picture=package.picture if package else None,
+        reference=_opens_reference(found, package),
     )
+
+
+def _opens_reference(found: Details, package: Package | None) -> bool:
+    """Whether this verdict is one that the reader is led on from to the reference."""
+    solved = found.status is Status.ACCEPTED and not found.public_only
+    return solved and package is not None and may_see_reference(package)
 
 
 def case_view(

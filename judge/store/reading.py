@@ -110,6 +110,33 @@ def standing(session: Session, user: str) -> dict[int, bool]:
     return {problem: bool(solved) for problem, solved in session.execute(query)}
 
 
+def is_solved(session: Session, user: str, problem: int) -> bool:
+    """Whether a submission (not just a run) of the user's to the problem was accepted."""
+    query = select(_accepted(user, problem).exists())
+    return bool(session.scalar(query))
+
+
+def accepted_sources(
+    session: Session, user: str, problem: int, limit: int = 50
+) -> list[tuple[int, float, bytes]]:
+    """The user's accepted submissions (not runs) to the problem, newest first: (id, time, source). Of those with the same
+    text, the first that was sent."""
+    query = _accepted(user, problem).order_by(Submission.id.desc()).limit(limit)
+    first: dict[bytes, tuple[int, float, bytes]] = {}
+    for row in session.execute(query):
+        first[row.source] = (row.id, row.created_at, row.source)
+    return sorted(first.values(), reverse=True)
+
+
+def _accepted(user: str, problem: int) -> Select[int, float, bytes]:
+    return select(Submission.id, Submission.created_at, Submission.source).where(
+        Submission.user == user,
+        Submission.problem == problem,
+        Submission.public_only.is_(False),
+        Submission.status == Status.ACCEPTED,
+    )
+
+
 def recent_problems(session: Session, submissions: int = 500) -> list[int]:
     """Problems of the latest `submissions` submissions, the most recent first."""
     latest = select(Submission.id, Submission.problem).order_by(Submission.id.desc()).limit(submissions)

@@ -13,8 +13,9 @@ from judge.store import reading
 from tools.steps_track import in_track, load_track
 from web.course.problems import problems_by_chapter, track_problems
 from web.i18n import language
+from web.problems.reference import may_see_reference, mistakes
 from web.services import package_or_404, services, user
-from web.text import render
+from web.text import code_lines, render
 from web.verdicts import present
 
 # Number of the chapter (none: a track), its title by language, its problems.
@@ -42,6 +43,23 @@ def show(problem: int) -> str:
     return problem_page(package, editor_text=_text_of_submission(package) or package.starter)
 
 
+@blueprint.get("/<int:problem>/solution")
+def solution(problem: int) -> str | tuple[str, int]:
+    """The reference, my own accepted solutions, and the known mistakes; 404 with an explanation before I may see them."""
+    package = package_or_404(problem)
+    if not may_see_reference(package):
+        return render_template("problems/unsolved.html", package=package), 404
+    with services().store.read() as session:
+        accepted = reading.accepted_sources(session, user(), package.id)
+    return render_template(
+        "problems/solution.html",
+        package=package,
+        lines=code_lines(package.solution),
+        mine=[(number, at, code_lines(shown_source(source))) for number, at, source in accepted],
+        mistakes=mistakes(package),
+    )
+
+
 def problem_page(package: Package, *, editor_text: str, error: str | None = None) -> str:
     """The rendered page. `error` is shown above the editor: why a text was not taken."""
     with services().store.read() as session:
@@ -51,6 +69,7 @@ def problem_page(package: Package, *, editor_text: str, error: str | None = None
         "problems/show.html",
         package=package,
         track=load_track() if in_track(package.id) else None,
+        reference=may_see_reference(package),
         statement=render(package.statement(language())),
         cases=[_case(package, case) for case in package.public],
         editor_text=editor_text,

@@ -16,7 +16,6 @@ from flask import (
     url_for,
 )
 from flask_babel import gettext
-from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
 from judge.core.wording import say
@@ -28,7 +27,7 @@ from web.i18n import language
 from web.problems.views import problem_page, shown_source
 from web.services import package_or_404, services, user
 from web.submissions.stream import Streams, TooManyStreams, state, watch
-from web.text import code
+from web.text import code_lines
 from web.verdicts import Result, present
 
 blueprint = Blueprint("submissions", __name__, template_folder="templates")
@@ -116,7 +115,7 @@ def _page(submission: int, notice: str = "") -> str:
         result=result,
         notice=notice,
         package=services().packages.get(found.problem),
-        source_lines=[Markup(line) for line in code(shown_source(found.source)).rstrip("\n").split("\n")],
+        source_lines=code_lines(shown_source(found.source)),
     )
 
 

@@ -224,16 +224,14 @@ def show_case(case: PublicCase, lang: str) -> str:
 
 
 def show_value(value: Any) -> str:
-    """A display-form value as one would write it; a tensor with dtype and shape."""
+    """A display-form value as one would write it in Python; a tensor with dtype and, unless it can be seen, shape."""
     if isinstance(value, dict) and value.keys() == {"tensor"}:
-        spec = value["tensor"]
-        data = spec["data"]
-        if len(spec["shape"]) == 2:
-            rows = ",\n     ".join(show_value(row) for row in data)
-            return f"{spec['dtype']} {tuple(spec['shape'])}\n    [{rows}]"
-        return f"{spec['dtype']} {show_value(data)}"
+        return _show_tensor(**value["tensor"])
+    if isinstance(value, dict) and value.keys() == {"float"}:
+        return str(value["float"])  # nan, inf or -inf
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k}: {show_value(v)}" for k, v in value.items()) + "}"
+        items = value["dict"] if value.keys() == {"dict"} else value.items()
+        return "{" + ", ".join(f"{show_value(k)}: {show_value(v)}" for k, v in items) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(show_value(v) for v in value) + "]"
     if isinstance(value, bool) or value is None:
@@ -241,6 +239,15 @@ def show_value(value: Any) -> str:
     if isinstance(value, float):
         return float_text(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def _show_tensor(dtype: str, shape: list[int], data: Any) -> str:
+    if len(shape) == 2:
+        rows = ",\n     ".join(show_value(row) for row in data)
+        return f"{dtype} {tuple(shape)}\n    [{rows}]"
+    if len(shape) > 2 and 0 in shape:  # its brackets don't say how large the other dimensions are
+        return f"{dtype} {tuple(shape)} {show_value(data)}"
+    return f"{dtype} {show_value(data)}"
 
 
 def load_package(folder: Path, *, draft: bool = False) -> Package:

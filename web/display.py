@@ -60,9 +60,7 @@ def named(value: Json) -> dict[str, Json]:
 
 
 def written(value: Json) -> str:
-    """A value as one would write it; a float that JSON lacks by its name."""
-    if isinstance(value, Mapping) and value.keys() == {"float"}:
-        return str(value["float"])
+    """A value as one would write it."""
     return show_value(value)
 
 

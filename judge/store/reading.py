@@ -84,6 +84,15 @@ def find(session: Session, user: str, submission: int) -> Details | None:
     return Details(**_fields(row), ahead=ahead)
 
 
+def before(session: Session, user: str, problem: int, submission: int) -> int | None:
+    """The user's last submission to the problem before that one; None if there is none."""
+    return session.scalar(
+        select(func.max(Submission.id)).where(
+            Submission.user == user, Submission.problem == problem, Submission.id < submission
+        )
+    )
+
+
 def progress(
     session: Session, submission: int, attempt: int, after: int
 ) -> list[tuple[int, dict[str, Json]]]:

@@ -26,6 +26,7 @@ from web.forms import fields
 from web.i18n import language
 from web.problems.views import problem_page, shown_source
 from web.services import package_or_404, services, user
+from web.submissions.compare import compare
 from web.submissions.stream import Streams, TooManyStreams, state, watch
 from web.text import code_lines
 from web.verdicts import Result, present
@@ -87,7 +88,34 @@ def history(problem: int) -> str:
     package = package_or_404(problem)
     with services().store.read() as session:
         mine = reading.history(session, user(), package.id)
-    return render_template("submissions/_history.html", history=mine)
+    return render_template("submissions/_history.html", history=mine, problem=package.id)
+
+
+@blueprint.get("/problems/<int:problem>/compare")
+def compare_two(problem: int) -> str:
+    """What changed between two submissions of mine to one problem, `?old=ID&new=ID`; the earlier one is the old one."""
+    package = package_or_404(problem)
+    pair = sorted(_number(request.args.get(name)) for name in ("old", "new"))
+    with services().store.read() as session:
+        found = [reading.find(session, user(), number) for number in pair]
+    if any(one is None or one.problem != problem for one in found):
+        abort(404)
+    old, new = [one for one in found if one is not None]
+    return render_template(
+        "submissions/compare.html",
+        package=package,
+        old=old,
+        new=new,
+        change=compare(shown_source(old.source), shown_source(new.source)),
+        alike=old.source == new.source,
+    )
+
+
+def _number(text: str | None) -> int:
+    """A submission's number from a query; aborts with 400 for anything else."""
+    if text is None or not text.isdecimal() or len(text) > 18:
+        abort(400)
+    return int(text)
 
 
 @blueprint.get("/submissions/<int:submission>")
@@ -114,6 +142,7 @@ def _page(submission: int, notice: str = "") -> str:
         "submissions/show.html",
         result=result,
         notice=notice,
+        before=_before(found),
         package=services().packages.get(found.problem),
         source_lines=code_lines(shown_source(found.source)),
     )
@@ -147,6 +176,12 @@ def events(submission: int) -> AnyResponse:
     return Response(
         body, mimetype="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
+
+
+def _before(found: Details) -> int | None:
+    """My submission to the same problem before this one."""
+    with services().store.read() as session:
+        return reading.before(session, user(), found.problem, found.id)
 
 
 def _found(submission: int) -> tuple[Details, Result]:

@@ -8,12 +8,27 @@ from datetime import timedelta
 import structlog
 from flask import Flask
 from flask_wtf import CSRFProtect
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from judge import logs
 from judge.packages import survey
 from judge.store import Queue, Store
 from tools.steps import load_chapters
-from web import assets, course, display, errors, i18n, local, problems, script_texts, security, submissions
+from web import (
+    accounts,
+    assets,
+    course,
+    display,
+    errors,
+    guard,
+    i18n,
+    limits,
+    local,
+    problems,
+    script_texts,
+    security,
+    submissions,
+)
 from web.services import Services
 from web.settings import Settings
 
@@ -33,7 +48,8 @@ def create_app(settings: Settings | None = None) -> Flask:
         # Ports of one host share cookies: two sites on this machine must not overwrite each other's.
         SESSION_COOKIE_NAME=f"course_{settings.port}",
         SESSION_COOKIE_HTTPONLY=True,
-        SESSION_COOKIE_SAMESITE="Strict",
+        SESSION_COOKIE_SAMESITE="Strict" if settings.accounts == "none" else "Lax",  # links in mails lead in
+        SESSION_COOKIE_SECURE=settings.site_url.startswith("https:"),
         PERMANENT_SESSION_LIFETIME=timedelta(days=90),
         WTF_CSRF_TIME_LIMIT=None,  # a draft may stay open for days; the token lives as long as its session
         MAX_CONTENT_LENGTH=settings.max_body_kb * 1024,
@@ -51,15 +67,18 @@ def create_app(settings: Settings | None = None) -> Flask:
         packages=found.packages,
         chapters=load_chapters(),
     )
+    if settings.proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.proxies, x_proto=0)  # type: ignore[method-assign]
     security.init_app(app)
     i18n.init_app(app)
-    local.init_app(app)
+    guard.init_app(app)
     CSRFProtect(app)
+    limits.init_app(app)
     errors.init_app(app)
     assets.init_app(app)
     display.init_app(app)
     script_texts.init_app(app)
-    for feature in (course, problems, submissions):
+    for feature in (local, accounts, course, problems, submissions):
         feature.init_app(app)
     return app
 

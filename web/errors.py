@@ -5,9 +5,12 @@ from __future__ import annotations
 import structlog
 from flask import Flask, jsonify, render_template, request
 from flask_babel import gettext
+from flask_limiter import RateLimitExceeded
 from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.wrappers import Response
+
+from web.services import services
 
 log = structlog.get_logger("web")
 
@@ -33,11 +36,17 @@ def _texts(code: int) -> tuple[str, str]:
                 "Go back, reload the page and try again."
             ),
         ),
+        401: (gettext("Not signed in"), gettext("Sign in, then try again. What you wrote is kept.")),
         403: (
             gettext("Not allowed"),
             gettext(
                 "The request does not come from a page of this site. "
                 "Open the site by its start address, which the terminal that runs it shows."
+            )
+            if services().settings.accounts == "none"
+            else gettext(
+                "Either your account may not do this, or the request does not come from a page of this site. "
+                "Open the page anew from the site itself; ask your teacher if it should be allowed."
             ),
         ),
         404: (
@@ -52,6 +61,10 @@ def _texts(code: int) -> tuple[str, str]:
             gettext("Too large"),
             gettext("What was sent is larger than this site accepts. A submission has a few kilobytes."),
         ),
+        429: (
+            gettext("Too often"),
+            gettext("This has been tried too often in a short time. Wait a little, then try again."),
+        ),
         500: (
             gettext("Something broke on our side"),
             gettext("The fault is ours and has been logged. What you submitted before is kept. Try again."),
@@ -60,8 +73,16 @@ def _texts(code: int) -> tuple[str, str]:
     return texts.get(code, (gettext("This did not work"), gettext("Go back, reload the page and try again.")))
 
 
-def _http(error: HTTPException) -> tuple[str | Response, int]:
-    return _page(error.code or 500, *_texts(error.code or 500))
+def _http(error: HTTPException) -> tuple[str | Response, int] | Response:
+    if error.code is not None and error.code < 400:
+        return error.get_response()  # such as the redirect to the same address with a slash
+    title, advice = _texts(error.code or 500)
+    if isinstance(error, RateLimitExceeded):
+        seconds = max(1, round(error.limit.limit.get_expiry()))
+        advice += " " + gettext(
+            "The limit here: %(limit)s.", limit=f"{error.limit.limit.amount} / {seconds} s"
+        )
+    return _page(error.code or 500, title, advice)
 
 
 def _csrf(error: CSRFError) -> tuple[str | Response, int]:

@@ -28,6 +28,7 @@ from pydantic import ValidationError
 from judge.archive import Archive
 from judge.packages import PackageError, survey
 from judge.store import Store
+from web.accounts import people
 from web.assets import FrontendMissing, load_manifest
 from web.settings import Settings
 
@@ -141,10 +142,17 @@ def _settings(given: dict[str, object]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         raise StartError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if settings.host not in LOOPBACK and not settings.published_on_loopback:
+    public = settings.host not in LOOPBACK and not settings.published_on_loopback
+    if public and settings.accounts == "none":
         raise StartError(
             f"host {settings.host!r} is not a loopback address. This mode has no login: whoever reaches the "
-            "port could run code. Use 127.0.0.1, and an SSH tunnel to reach it from elsewhere."
+            "port could run code. Use 127.0.0.1, and an SSH tunnel to reach it from elsewhere; or "
+            "COURSE_ACCOUNTS=password for a site with accounts."
+        )
+    if public and not settings.site_url:
+        raise StartError(
+            f"host {settings.host!r} can be reached from elsewhere: set COURSE_SITE_URL to the address that people "
+            "open, such as http://course.example.edu:8000. Requests for other names are refused."
         )
     token = settings.token.get_secret_value() or secrets.token_urlsafe(24)
     port = _free_port(settings.host, settings.port)
@@ -184,7 +192,7 @@ def _serve(settings: Settings, only: str | None) -> int:
         "COURSE_PORT": str(settings.port),
         "COURSE_TOKEN": settings.token.get_secret_value(),
     }
-    alone = settings.host in LOOPBACK and not settings.published_on_loopback
+    alone = settings.host in LOOPBACK and not settings.published_on_loopback and settings.accounts == "none"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     base = f"http://{host if settings.host in LOOPBACK else '127.0.0.1'}:{settings.port}"
     gunicorn = ["-m", "gunicorn", "--bind", f"{host}:{settings.port}", "--worker-class", "gthread"]
@@ -238,11 +246,24 @@ def _answers(base: str) -> bool:
 
 
 def _announce(base: str, settings: Settings) -> None:
+    base = settings.site_url or base
     token = settings.token.get_secret_value()
-    print(
-        f"\n  手写 mini-sglang\n\n  打开 / open   {base}/enter?token={token}\n\n  Ctrl+C 结束 / ends it\n",
-        flush=True,
-    )
+    rows = [("打开 / open", f"{base}/enter?token={token}")]
+    if settings.accounts != "none":
+        rows = [("打开 / open", base)]
+        if not _has_admin(settings):
+            rows.append(("第一位管理员 / first administrator", f"{base}/enter?token={token}"))
+    text = "\n".join(f"  {label}   {address}" for label, address in rows)
+    print(f"\n  手写 mini-sglang\n\n{text}\n\n  Ctrl+C 结束 / ends it\n", flush=True)
+
+
+def _has_admin(settings: Settings) -> bool:
+    store = Store(settings.url)
+    try:
+        with store.read() as session:
+            return people.admins(session) > 0
+    finally:
+        store.close()
 
 
 if __name__ == "__main__":

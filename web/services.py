@@ -10,9 +10,8 @@ from judge.packages import Package
 from judge.store import Queue, Store
 from judge.store.bell import bell_folder, ring
 from tools.steps import Chapter
+from web.accounts.identity import identity
 from web.settings import Settings
-
-LOCAL_USER = "local"
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,11 @@ def services() -> Services:
 
 
 def user() -> str:
-    """Who is asking. Local mode has one user; whether the request may be one of theirs, `local` has
-    checked."""
-    return LOCAL_USER
+    """The key of whoever is asking: what their submissions are kept under. Pages for strangers don't ask."""
+    who = identity()
+    if who is None:
+        abort(401)
+    return who.key
 
 
 def package_or_404(problem: int) -> Package:

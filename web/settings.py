@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from judge.store import StoreSettings
 
@@ -14,6 +16,28 @@ from judge.store import StoreSettings
 class Settings(StoreSettings):
     """Settings of the site; the data folder and the database come from `StoreSettings`."""
 
+    accounts: Literal["none", "password"] = Field(
+        default="none",
+        description="`none`: one user, no login, loopback only. `password`: accounts with passwords, classes, teachers.",
+    )
+    registration: Literal["roster", "link", "open"] = Field(
+        default="roster",
+        description="Who gets an account: those whom a teacher enters; also those with a class's link; everybody.",
+    )
+    site_url: str = Field(
+        default="",
+        description="With accounts: the address that people open, such as `https://course.example.edu`.",
+    )
+    proxies: int = Field(
+        default=0,
+        ge=0,
+        le=4,
+        description="Proxies in front that set X-Forwarded-For: as many of its entries are believed, from the right.",
+    )
+    limits_url: str = Field(
+        default="memory://",
+        description="Where limits are counted; a store such as `redis://...` if several web processes run.",
+    )
     host: str = Field(
         default="127.0.0.1", description="Address to listen on. Local mode is made for loopback only."
     )
@@ -37,6 +61,25 @@ class Settings(StoreSettings):
     max_body_kb: int = Field(
         default=4096, ge=64, description="Largest request body in KiB; a larger one gets a 413 page."
     )
+
+    @field_validator("site_url")
+    @classmethod
+    def _origin(cls, url: str) -> str:
+        """Only scheme, host and port: it is compared with what browsers send as Origin."""
+        if not url:
+            return url
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+            raise ValueError("must look like https://course.example.edu, without a path")
+        return f"{parts.scheme}://{parts.netloc.lower()}"
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.site_url and self.accounts == "none":
+            raise ValueError(
+                "COURSE_SITE_URL needs accounts: set COURSE_ACCOUNTS=password (without them anybody could submit)"
+            )
+        return self
 
     def session_key(self) -> bytes:
         """The key that signs sessions: made at the first start and kept in the data folder, so that a

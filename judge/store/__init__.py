@@ -5,9 +5,20 @@ anything else hears of it, claimed under a lease, and finished once.
 pages ask for, `bell` how a worker is woken. Nothing here knows how code is judged or how a page looks.
 """
 
+from judge.store.clock import now
 from judge.store.database import Store
 from judge.store.queue import Claim, Queue
 from judge.store.settings import StoreSettings
 from judge.store.tables import Base, CaseProgress, Judgement, Submission
 
-__all__ = ["Base", "CaseProgress", "Claim", "Judgement", "Queue", "Store", "StoreSettings", "Submission"]
+__all__ = [
+    "Base",
+    "CaseProgress",
+    "Claim",
+    "Judgement",
+    "Queue",
+    "Store",
+    "StoreSettings",
+    "Submission",
+    "now",
+]

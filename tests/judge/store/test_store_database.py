@@ -69,6 +69,8 @@ def test_transactions_that_read_then_write_do_not_fail_together(store, submit):
 
 
 def test_migrations_make_what_the_models_say(store, tmp_path):
+    import web.accounts.tables  # noqa: F401  the site's tables stand in the same metadata and history
+
     engine = create_engine(store.url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []

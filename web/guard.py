@@ -1,0 +1,84 @@
+"""What every request is asked before a view sees it, in either mode:
+
+- its Host is ours: a loopback name, or that of `COURSE_SITE_URL`. A stranger's name that points at this machine must
+  not make their page ours;
+- an Origin, if one is sent, is our own; what changes something carries one, and a CSRF token (Flask-WTF);
+- whoever asks has entered (local mode: `local`) or signed in (`accounts`), unless the page is for strangers.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from flask import Flask, abort, g, jsonify, redirect, render_template, request, session, url_for
+from flask_babel import gettext
+from werkzeug.wrappers import Response
+
+from web.accounts.identity import LOCAL, identity
+from web.errors import wants_json
+from web.forms import read_form
+from web.services import services
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Pages for those who have not signed in.
+OPEN_ENDPOINTS = {
+    *("built", "i18n.choose", "local.enter"),
+    *("accounts.enter", "accounts.try_to_enter", "accounts.set_up", "accounts.register"),
+}
+# What someone may open who has to choose a password first.
+BEFORE_PASSWORD = {"accounts.change_password", "accounts.leave", "built", "i18n.choose"}
+
+
+def init_app(app: Flask) -> None:
+    app.before_request(_guard)
+
+
+def _guard() -> tuple[str | Response, int] | Response | None:
+    origin = _own_origin()
+    given = request.headers.get("Origin")
+    if given is not None and given != origin:
+        abort(403, "origin")
+    if request.method not in SAFE_METHODS:
+        if given is None:
+            abort(403, "origin")
+        read_form()
+    if services().settings.accounts == "none":
+        if session.get("entered"):
+            g.identity = LOCAL
+            return None
+        if request.endpoint in {"built", "local.enter"}:
+            return None
+        return render_template("errors/closed.html"), 403
+    who = identity()
+    if who is None:
+        return None if request.endpoint in OPEN_ENDPOINTS else _to_sign_in()
+    if who.must_change_password and request.endpoint not in BEFORE_PASSWORD:
+        return redirect(url_for("accounts.change_password"), 303)
+    return None
+
+
+def _own_origin() -> str:
+    """The origin of our own pages as this browser knows it. Aborts with 403 for a Host that is not ours."""
+    site = services().settings.site_url
+    if site and request.host == urlsplit(site).netloc:
+        return site
+    if _hostname(f"//{request.host}") in LOOPBACK:
+        return request.host_url.rstrip("/")
+    abort(403, "host")
+
+
+def _to_sign_in() -> tuple[Response, int] | Response:
+    if wants_json():
+        return jsonify(
+            error=gettext("You are signed out. Your text is kept: sign in, then send it again.")
+        ), 401
+    back = request.full_path.rstrip("?") if request.method in SAFE_METHODS else ""
+    return redirect(url_for("accounts.enter", next=back or None), 303)
+
+
+def _hostname(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # such as an unclosed bracket
+        return None

@@ -1,0 +1,49 @@
+"""How often things may be done, by whom. Counted in memory of the one web process (`COURSE_LIMITS_URL` names a store
+that several share); each answer says in its headers what is left (`X-RateLimit-Remaining`)."""
+
+from __future__ import annotations
+
+from flask import Flask, request
+from flask_limiter import Limiter
+from flask_limiter.util import get_remote_address
+
+from web.accounts.identity import identity
+
+
+def asking() -> str:
+    """Who a limit counts for: the account, or the address of a stranger."""
+    who = identity()
+    return who.key if who is not None else f"address {get_remote_address()}"
+
+
+def address() -> str:
+    return f"address {get_remote_address()}"
+
+
+def signing_in() -> str:
+    """The name that somebody tries to sign in with, wherever from: guessing one password from many places counts."""
+    return f"login {request.form.get('login', '').strip().lower()[:64]}"
+
+
+limiter = Limiter(key_func=asking, headers_enabled=True, strategy="moving-window")
+
+# A whole class signs in at once from one address; nobody mistypes a password more often than that.
+SIGN_INS = limiter.limit("300 per minute", key_func=address)
+WRONG_PASSWORDS = limiter.limit(
+    "10 per 15 minutes", key_func=signing_in, deduct_when=lambda response: response.status_code == 401
+)
+REGISTRATIONS = limiter.limit(
+    "60 per hour", key_func=address, deduct_when=lambda response: response.status_code == 303
+)
+SUBMISSIONS = limiter.limit("60 per minute")
+
+
+def init_app(app: Flask) -> None:
+    app.config["RATELIMIT_STORAGE_URI"] = app.extensions["course"].settings.limits_url
+    limiter.init_app(app)
+
+
+def remaining() -> int | None:
+    """How often what was just tried may still be tried; None where nothing is counted."""
+    limit = limiter.current_limit
+    return limit.remaining if limit is not None else None

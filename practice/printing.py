@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 
 from judge.core.picture import pictures
 from judge.core.verdict import Mismatch
 from judge.core.wording import say, say_diagnosis, say_mismatch, say_status
 from judge.packages import Package, show_value
-from practice.statement import Statement, split_hints
+from practice.statement import Prose, Statement, split_hints
 from tools.steps_track import find_section
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,12 +115,12 @@ def print_verdict(
     console.print(text("passed", **verdict), end="  ")
     console.print(text("facts", **verdict) + (" · " + text("run_only") if public_only else ""), style="dim")
     if verdict["message"]:
-        console.print(say(verdict["message"], lang), markup=False)
+        print_prose(console, say(verdict["message"], lang))
     print_failures(console, verdict, lang)
     if verdict["diagnosis"]:
         console.print(f"\n{text('diagnosis')}", style="bold")
         for entry in verdict["diagnosis"]:
-            console.print(f"  {say_diagnosis(entry, lang)}", markup=False)
+            print_prose(console, say_diagnosis(entry, lang), 2)
             if entry.get("apart"):
                 print_apart(console, entry["apart"], lang)
             if entry.get("section"):
@@ -155,23 +156,36 @@ def print_failures(console: Console, verdict: dict[str, Any], lang: str) -> None
     for case in verdict["cases"]:
         if case["status"] in ("accepted", "not_run") or case["message"] == verdict["message"]:
             continue
-        said = say(case["message"], lang) if case["message"] else say_status(case["status"], lang)
-        if case["group"] == "hidden":
+        hidden_case = case["group"] == "hidden"
+        said = say_status(case["status"], lang)
+        if case["message"]:
+            said = say(case["message"], lang, hidden=hidden_case)
+        if hidden_case:
             hidden[said] = hidden.get(said, 0) + 1
             continue
-        console.print(f"  ✗ {case['name']}: ", style="red", end="", markup=False)
         if brief and case["mismatches"]:  # the first case says it all; the others mostly say it again
             said = say_mismatch(Mismatch(**case["mismatches"][0]), lang)
         brief = True
-        console.print(said, markup=False)
+        print_failure(console, case["name"], said)
         if case["output"].strip():
             console.print(
                 f"    {TEXTS['printed'][lang]}: {case['output'].strip()[:500]}", style="dim", markup=False
             )
     for said, count in hidden.items():
         times = f" ×{count}" if count > 1 else ""
-        console.print(f"  ✗ {TEXTS['hidden'][lang]}{times}: ", style="red", end="", markup=False)
-        console.print(said, markup=False)
+        print_failure(console, f"{TEXTS['hidden'][lang]}{times}", said)
+
+
+def print_failure(console: Console, name: str, said: str) -> None:
+    text = Prose()
+    text.append(f"✗ {name}: ", style="red")
+    text.append(said)
+    console.print(Padding(text, (0, 0, 0, 2)))
+
+
+def print_prose(console: Console, text: str, indent: int = 0, style: str = "") -> None:
+    """Sentences, all of whose lines are indented."""
+    console.print(Padding(Prose(text, style=style), (0, 0, 0, indent), expand=False))
 
 
 def print_counterexample(console: Console, package: Package, example: dict[str, Any], lang: str) -> None:
@@ -179,10 +193,9 @@ def print_counterexample(console: Console, package: Package, example: dict[str, 
     print_values(console, TEXTS["inputs"][lang], example["inputs"])
     print_both(console, example["expected"], example["got"], lang)
     if example["message"] and not example["mismatches"]:
-        console.print(f"  {say(example['message'], lang)}", style="red", markup=False)
+        print_prose(console, say(example["message"], lang), 2, "red")
     for mismatch in example["mismatches"]:
-        text = say_mismatch(Mismatch(**mismatch), lang)
-        console.print(f"  {text}", style="red", markup=False)
+        print_prose(console, say_mismatch(Mismatch(**mismatch), lang), 2, "red")
     print_pictures(console, package, example["expected"], example["got"], lang)
 
 
@@ -200,7 +213,12 @@ def print_values(console: Console, title: str, values: dict[str, Any]) -> None:
     console.print(f"  {title}", style="dim")
     width = max((len(k) for k in values), default=0)
     for name, value in values.items():
-        console.print(f"    {name:<{width}} = {show_value(value)}".replace("\n", "\n    "), markup=False)
+        print_value(console, f"{name:<{width}} = ", value)
+
+
+def print_value(console: Console, label: str, value: Any, style: str | None = None) -> None:
+    """A value behind its label, all of its lines indented."""
+    console.print(f"    {label}{show_value(value)}".replace("\n", "\n    "), style=style, markup=False)
 
 
 def print_both(console: Console, expected: dict[str, Any], got: dict[str, Any] | None, lang: str) -> None:
@@ -208,15 +226,15 @@ def print_both(console: Console, expected: dict[str, Any], got: dict[str, Any] |
     got = got or {}
     width = max(len(k) for k in {**expected, **got})
     for name in {**expected, **got}:
-        want, have = expected.get(name), got.get(name)
-        if want == have:
-            console.print(f"    {name:<{width}} = {show_value(want)}", style="green", markup=False)
+        if name in expected and name in got and expected[name] == got[name]:
+            print_value(console, f"{name:<{width}} = ", expected[name], "green")
             continue
-        console.print(f"    {name:<{width}}   {TEXTS['expected'][lang]} {show_value(want)}", markup=False)
+        label = f"{name:<{width}}   "
+        if name in expected:
+            print_value(console, f"{label}{TEXTS['expected'][lang]} ", expected[name])
+            label = " " * len(label)
         if name in got:
-            console.print(
-                f"    {'':<{width}}   {TEXTS['got'][lang]} {show_value(have)}", style="red", markup=False
-            )
+            print_value(console, f"{label}{TEXTS['got'][lang]} ", got[name], "red")
 
 
 def print_case(console: Console, package: Package, verdict: dict[str, Any], name: str, lang: str) -> None:

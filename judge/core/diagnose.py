@@ -25,7 +25,8 @@ CLOSER = 10.0  # how many times nearer a float must be to the mistake's output t
 @dataclass(frozen=True)
 class Finding:
     """One statement about a submission. `names` are known mistakes: one, or several that the cases at hand cannot
-    tell apart. `agreed` of `failed` failing cases are explained. `fields` are those it explains."""
+    tell apart. `agreed` of `failed` failing cases are explained. `fields` are those it explains; if more than
+    these is wrong, `params` has `part`."""
 
     kind: str
     names: tuple[str, ...] = ()
@@ -79,7 +80,8 @@ class Diagnoser:
             parts = frozenset().union(*(d for i, d in enumerate(deviations) if outcomes[i] is not None))
             if parts:
                 candidates.append(self._candidate(name, given, deviations, parts, outcomes, failed))
-        named = self._named([c for c in candidates if c.explained], own, failed, outcomes)
+        wrong = frozenset().union(*own)
+        named = self._named([c for c in candidates if self._says_enough(c, wrong)], own, failed, outcomes)
         if named:
             return named
         best = max((c.agreed for c in candidates), default=0)
@@ -119,11 +121,21 @@ class Diagnoser:
                 continue
             same = self._agreement(mine, theirs, i, parts)
             explained &= same
-            if i in failed and deviations[i] and deviations[i] <= same:
+            if i in failed and deviations[i] and deviations[i] <= same and self.alike(mine, theirs):
                 agreed += 1
         if ERROR in parts and explained != parts:  # an error has no components of its own: all or nothing
             explained = frozenset()
         return Candidate(name, parts, explained, agreed)
+
+    def _says_enough(self, candidate: Candidate, wrong: frozenset[Component]) -> bool:
+        """Whether what a mistake explains is enough to name it. That a yes or no is the same wherever it is wrong says
+        nothing, unless no more than that is wrong: any broken tree is broken."""
+        if candidate.explained >= wrong:
+            return True
+        return any(
+            not all(isinstance(answer.get(name), bool) for answer in self.answers)
+            for name, _ in candidate.explained
+        )
 
     def _named(
         self,
@@ -132,7 +144,7 @@ class Diagnoser:
         failed: Sequence[int],
         outcomes: Sequence[Outcome],
     ) -> list[Finding]:
-        left = frozenset().union(*own)
+        wrong = left = frozenset().union(*own)
         findings: list[Finding] = []
         while candidates:
             # Most of what is unexplained; then the mistake of which nothing is missing; then the package's order.
@@ -149,7 +161,8 @@ class Diagnoser:
             agreed = sum(1 for i in failed if own[i] & best.explained)
             fields = tuple(sorted({f for f, _ in best.explained if f}))
             kind = "tie" if twins else "mistake"
-            findings.append(Finding(kind, (best.name, *twins), fields, agreed, len(failed)))
+            params = {} if best.explained >= wrong else {"part": True}
+            findings.append(Finding(kind, (best.name, *twins), fields, agreed, len(failed), params))
         if left and findings:
             findings.append(
                 Finding("unexplained", (), tuple(sorted({f for f, _ in left if f})), 0, len(failed))

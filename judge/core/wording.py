@@ -103,8 +103,8 @@ SENTENCES: dict[str, dict[str, str]] = {
         "en": "It printed more than the limit of {limit_kb} KB.",
     },
     "too_many_calls": {
-        "zh": "一个用例里的调用超过了 {limit} 次，或占用了太多时间。",
-        "en": "More than {limit} calls in one case, or calls that take too long.",
+        "zh": "一个用例里的调用超过了 {limit} 次，或者调用带的数据太多、占用的时间太长。",
+        "en": "More than {limit} calls in one case, or calls that carry too much or take too long.",
     },
     "reply_too_large": {
         "zh": "返回值有 {size} 字节，上限是 {limit} 字节。",
@@ -194,6 +194,10 @@ HIDDEN_SENTENCES: dict[str, dict[str, str]] = {
     "shape": {"zh": "{field} 的形状不对", "en": "{field}: wrong shape"},
     "value": {"zh": "{field} 的值不对", "en": "{field}: wrong values"},
     "output_count": {"zh": "返回值的个数不对", "en": "wrong number of returned values"},
+    "unsupported_type": {
+        "zh": "返回值里有判题不接受的类型。",
+        "en": "The returned value has a type that the judge does not take.",
+    },
     "kernel_error": {
         "zh": "{field} 不能用来 plan 和 run",
         "en": "{field}: cannot be planned and run with",
@@ -205,14 +209,18 @@ DIAGNOSES: dict[str, dict[str, str]] = {
         "zh": "你的输出和下面这种程序给出的完全一样（{agreed}/{failed} 个没通过的用例由它解释）。{text}",
         "en": "Your output is exactly what this program gives ({agreed} of {failed} failing cases): {text}",
     },
+    "mistake_in": {
+        "zh": "你的 {fields} 和下面这种程序给出的完全一样（{agreed}/{failed} 个没通过的用例）。{text}",
+        "en": "Your {fields} is exactly what this program gives ({agreed} of {failed} failing cases): {text}",
+    },
     "tie": {
         "zh": "你的输出符合下面几种错误中的每一种，现有用例分不出是哪一种：{text}",
         "en": "Your output fits each of these mistakes; the cases at hand cannot tell which: {text}",
     },
     "partial": {
-        "zh": "在 {failed} 个没通过的用例里，有 {agreed} 个的输出和这种程序一样；其余的还有别的问题。{text}",
-        "en": "On {agreed} of {failed} failing cases your output is what this program gives; something else is "
-        "wrong in the others. {text}",
+        "zh": "{failed} 个没通过的用例里，有 {agreed} 个的输出和下面这种程序的一样，其余的还有别的问题。{text}",
+        "en": "On {agreed} of {failed} failing cases your output is what this program gives: {text} In the others "
+        "something else is wrong.",
     },
     "unexplained": {
         "zh": "{fields} 里还有上面没有解释的错误。",
@@ -251,7 +259,8 @@ def say_diagnosis(entry: Mapping[str, Any], lang: str) -> str:
     text = entry.get("text") or {}
     params = {**(entry.get("params") or {}), "text": text.get(lang, "")}
     params["fields"] = ", ".join(entry.get("fields") or [])
-    return DIAGNOSES[entry["kind"]][lang].format(**params)
+    kind = "mistake_in" if entry["kind"] == "mistake" and params.get("part") else entry["kind"]
+    return DIAGNOSES[kind][lang].format(**params)
 
 
 def _fill(code: str, params: dict[str, Any], field: str | None, lang: str, hidden: bool) -> str:
@@ -269,6 +278,8 @@ def _fill(code: str, params: dict[str, Any], field: str | None, lang: str, hidde
         pair = [values.get(k) for k in ("expected", "got")]
         if len({_plain(v) for v in pair}) == 1:  # they differ beyond the digits that are usually shown
             values.update(expected=repr(pair[0]), got=repr(pair[1]))
+    elif code in ("type", "output_count") and not hidden and values["got"] == "NoneType":
+        values["got"] = "None" + _is_there_a_return(values["field"], lang)
     elif code == "dtype" and not hidden:
         values["rest"] = _rest_of_dtype(params, lang)
     elif code.startswith("exception"):
@@ -304,6 +315,13 @@ def _rest_of_value(params: Mapping[str, Any], lang: str) -> str:
         facts["zh"].append(f"形状 {shape} 是对的")
         facts["en"].append(f"shape {shape} is right")
     return f"（{'，'.join(facts['zh'])}）" if lang == "zh" else f" ({'; '.join(facts['en'])})"
+
+
+def _is_there_a_return(field: str, lang: str) -> str:
+    """A whole result that is None is mostly a function without `return`; an element that is None is not."""
+    if "[" in field or "." in field:
+        return ""
+    return "（函数没有 return 吗？）" if lang == "zh" else " (does the function return anything?)"
 
 
 def _rest_of_dtype(params: Mapping[str, Any], lang: str) -> str:

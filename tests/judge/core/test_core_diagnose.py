@@ -52,6 +52,34 @@ def test_what_a_named_mistake_leaves_unexplained_is_said():
     assert names(mixed) == [("mistake", ("a_shifted",)), ("unexplained", ())]
 
 
+def test_a_yes_or_no_that_is_wrong_in_the_same_places_names_no_mistake():
+    right = [{"nodes": [1, 2], "intact": True}, {"nodes": [3, 4], "intact": True}]
+    twice = [{"nodes": [1, 1], "intact": False}, {"nodes": [3, 3], "intact": False}]
+    turned = [{"nodes": [2, 1], "intact": False}, {"nodes": [4, 3], "intact": False}]
+    lie = [{"nodes": [1, 2], "intact": False}, {"nodes": [3, 4], "intact": False}]
+
+    def diagnose(outcomes, known):
+        return [(f.kind, f.names) for f in Diagnoser(Comparer(), right, known).diagnose(outcomes)]
+
+    assert diagnose(twice, {"turned": turned}) == []
+    assert diagnose(twice, {"turned": turned, "twice": twice}) == [("mistake", ("twice",))]
+    assert diagnose(lie, {"lie": lie}) == [("mistake", ("lie",))]
+    assert diagnose(twice, {"lie": lie}) == []
+
+
+def test_it_is_said_whether_a_mistake_is_all_that_is_wrong():
+    def params(outcomes):
+        return [dict(f.params) for f in Diagnoser(Comparer(), RIGHT, MISTAKES).diagnose(outcomes)]
+
+    assert params(MISTAKES["a_shifted"]) == [{}]
+    assert params([out([1, 2], [0]), out([1, 3], [0]), out([1, 4], [0])]) == [{"part": True}] * 2
+
+
+def test_partial_agreement_counts_cases_on_which_all_is_the_same():
+    mixed = [out([1, 2], [99]), out([1, 3], [99]), out([7, 7], [7])]
+    assert names(mixed) == []
+
+
 def test_agreement_on_some_failing_cases_is_partial():
     mixed = [MISTAKES["a_shifted"][0], MISTAKES["a_shifted"][1], out([7, 7], [7])]
     assert names(mixed) == [("partial", ("a_shifted",))]

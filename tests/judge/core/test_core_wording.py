@@ -55,3 +55,25 @@ def test_final_statuses_stay():
     check_transition(Status.RUNNING, Status.QUEUED)
     with pytest.raises(ValueError, match="accepted cannot become running"):
         check_transition(Status.ACCEPTED, Status.RUNNING)
+
+
+def test_a_result_that_is_none_is_mostly_a_forgotten_return():
+    def said(field):
+        return say({"code": "type", "field": field, "params": {"expected": "int", "got": "NoneType"}}, "en")
+
+    assert said("result") == "result: expected int, got None (does the function return anything?)"
+    assert said("result[1]") == "result[1]: expected int, got None"
+    none = {"code": "output_count", "params": {"expected": 2, "names": "a, b", "got": "NoneType"}}
+    assert say(none, "zh") == "应返回 2 个值（a, b），得到 None（函数没有 return 吗？）"
+
+
+def test_an_unsupported_type_of_a_hidden_case_is_not_named():
+    assert say({"code": "unsupported_type", "params": {}}, "zh") == "返回值里有判题不接受的类型。"
+
+
+def test_a_mistake_in_some_fields_says_in_which():
+    params = {"agreed": 1, "failed": 2}
+    entry = {"kind": "mistake", "fields": ["a"], "params": params, "text": {"en": "no."}}
+    assert wording.say_diagnosis(entry, "en").startswith("Your output is exactly")
+    params["part"] = True
+    assert wording.say_diagnosis(entry, "en").startswith("Your a is exactly")

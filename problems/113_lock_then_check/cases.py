@@ -59,6 +59,7 @@ def teach():
         "reserved": case(2, free=1, reserved=1, page_size=2),
         "evictable": case(2, evictable=1, page_size=2),
         "enough": case(4, matched=1, free=1, evictable=1, page_size=2),
+        "below_zero": case(2, free=0, reserved=1, page_size=2),
     }
 
 

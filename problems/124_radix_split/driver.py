@@ -73,4 +73,4 @@ def is_intact(cache):
         cache.check_integrity()
     except RuntimeError:
         return False
-    return True
+    return cache._node_count == len(cache.nodes()) - 1

@@ -66,8 +66,9 @@ class Limits(Strict):
 
 
 class Timing(Strict):
-    """What a GPU runner times once a submission is accepted: `driver.py` has `timed(submission, size)`, which returns a
-    function without arguments, and `baseline(size)`, which returns what that is compared with."""
+    """What a GPU runner times once a submission is accepted: `timing.py` has `timed(submission, size)`, which returns a
+    function without arguments, and `baseline(size)`, which returns what that is compared with. They have a file of their
+    own since a baseline computes the answer: it must not be where a submission is judged, as `driver.py` is."""
 
     what: Bilingual = Field(description="what is timed")
     against: Bilingual = Field(description="what it is compared with")
@@ -279,9 +280,9 @@ def load_package(folder: Path, *, draft: bool = False) -> Package:
         )
     if not package.entry:
         raise PackageError(folder / "problem.toml", "entry is missing")
-    if info.timing is not None and ("driver.py" not in files or "gpu" not in info.runs):
+    if info.timing is not None and ("timing.py" not in files or "gpu" not in info.runs):
         raise PackageError(
-            folder / "problem.toml", "timing needs runs = [..., 'gpu'] and a driver.py that times"
+            folder / "problem.toml", "timing needs runs = [..., 'gpu'] and a timing.py that times"
         )
     if info.kind == "file" and "driver.py" not in files:
         raise PackageError(

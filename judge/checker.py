@@ -28,6 +28,8 @@ from judge.sitting import Sitting
 from judge.told import clean, exception_message, reported_failure
 
 KEEP_EXAMS = 64
+MEMORY_MB = 2048  # above what it has at its start: what looks at hostile outputs must not take the machine's
+BROKEN = b"no frame"
 log = logging.getLogger(__name__)
 
 
@@ -85,18 +87,23 @@ class Checker:
         return {}, []
 
     def step(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-        """Carry a case's conversation on: a child's frame, and, where it begins (no `dialogue`), the case's."""
+        """Carry a case's conversation on: a child's frame, and, where it begins (no `dialogue`), the case's. `sitting` is
+        None for a reference, which is trusted: what the stub raises then is its own fault."""
         exam, key = self.exams[request["version"]], request["dialogue"]
+        sitting = self.sittings.get(request["sitting"])
         if key is None:
             key = next(self.numbers)
-            self.dialogues[key] = exam.dialogue(blobs[1])
+            self.dialogues[key] = exam.dialogue(blobs[1], sitting.patience if sitting else None)
         try:
             over, frame = self.dialogues[key].step(blobs[0])
         except TooMuch:
             over, frame = True, b""
-        except Exception as error:  # the stub's own; other submissions must not lose their checker for it
-            del self.dialogues[key]
-            raise exam.blame("stub.py", error) from error
+        except Exception as error:  # nobody else must lose their checker for it
+            if sitting is None:
+                del self.dialogues[key]
+                raise exam.blame("stub.py", error) from error
+            log.warning("problem %s: calls that stub.py could not follow: %.200r", exam.package.id, error)
+            over, frame = True, BROKEN
         if over:
             del self.dialogues[key]
         return {"over": over, "dialogue": key}, [frame]
@@ -245,10 +252,24 @@ class CheckerClient:
             self._process.wait(5)
 
 
+def limit_memory(more_mb: int) -> None:
+    """Let this process have `more_mb` beyond what it has: an output made to need more raises MemoryError while it is
+    looked at, which is its submission's error. Only Linux counts what a process has for itself."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    with open("/proc/self/status") as file:
+        now_kb = next(int(line.split()[1]) for line in file if line.startswith("VmData:"))
+    most = (now_kb << 10) + (more_mb << 20)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
 def main() -> None:
-    """The checker process: fakes and engine on the path, one thread."""
+    """The checker process: fakes and engine on the path, one thread, memory limited."""
     import torch
 
     torch.set_num_threads(1)
     sys.path.insert(0, str(ROOT / "fakes"))
+    limit_memory(MEMORY_MB)
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -93,7 +93,7 @@ class Coordinator:
             for i in range(self.n):
                 if any(job.done() and job.exception() for job in jobs):
                     break  # such as `on_event` ending a run that nobody waits for any more: raised below
-                answer = self.judge.run_case(self.prepared, child, self.frames[i])
+                answer = self.judge.run_case(self.prepared, child, self.frames[i], sitting=self.sitting)
                 jobs.append(checking.submit(self._check, i, answer))
                 if isinstance(answer, Ending):
                     jobs += [checking.submit(self._check, k, None) for k in range(i + 1, self.n)]
@@ -156,7 +156,7 @@ class Coordinator:
             if isinstance(child.exchange(load_frame(self.package, self.text), LOAD_MS), Ending):
                 return
             for i in range(self.n, len(self.frames)):
-                answer = self.judge.run_case(self.prepared, child, self.frames[i], TEACH_MS)
+                answer = self.judge.run_case(self.prepared, child, self.frames[i], TEACH_MS, self.sitting)
                 if isinstance(answer, Ending):
                     self.judge.end_case(self.header, i, answer.status, answer.message)
                     return

@@ -10,15 +10,14 @@ stub noted; a submission that forges call frames has only made those calls.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judge.core import frames
 from judge.core.status import Status
-from judge.core.values import ValueFormError
 from judge.core.verdict import Message
+from judge.patience import Impatient, Patience
 from judge.sandbox.child import describe
 from judge.sandbox.process import Child, Ending, Reply
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from judge.sandbox.local import LocalChild
 
 MOST_CALLS = 2000
-SPENT_S = 5.0  # of the checker's time, in one case: it has other submissions to look after
+MOST_BYTES = 4 << 20  # of all calls of one case: a stub may keep what it is given
 Step = Callable[[bytes], tuple[bool, bytes]]
 """A child's frame -> (whether the case is over, the frame to send back or the final reply; empty: too many calls)."""
 
@@ -37,20 +36,33 @@ class TooMuch(Exception):
 
 class Dialogue:
     """One case's stub, and what has been called so far. `stub`: an object of the package with `call(name, args, kwargs)`
-    (returns a value of the value model, or raises what the submission shall see raised) and `outputs()` (a dict)."""
+    (returns a value of the value model, or raises what the submission shall see raised) and `outputs()` (a dict).
 
-    def __init__(self, stub: Any) -> None:
+    What the submission gives goes into the stub and may come out again, larger than it was: as a text, or as part of the
+    notes. So whatever goes wrong here may be the submission's doing; who asked for the case decides (`checker.step`)."""
+
+    def __init__(self, stub: Any, patience: Patience) -> None:
         self.stub = stub
+        self.patience = patience
         self.calls = 0
-        self.spent_s = 0.0
+        self.bytes = 0
 
     def step(self, reply: bytes) -> tuple[bool, bytes]:
-        """Take one frame of the child: do the call it asks for, or finish the case. Raises TooMuch."""
+        """Take one frame of the child: do the call it asks for, or finish the case. Raises TooMuch, or what the stub
+        raises."""
+        try:
+            with self.patience.spend():
+                return self._step(reply)
+        except Impatient:
+            raise TooMuch from None
+
+    def _step(self, reply: bytes) -> tuple[bool, bytes]:
         try:
             frame = frames.decode(reply)
         except frames.FrameError:
             return True, reply
         if frame.kind == "call":
+            self.bytes += len(reply)
             return False, self._call(frame.body)
         if frame.kind != "outputs":
             return True, reply
@@ -63,24 +75,22 @@ class Dialogue:
 
     def _call(self, body: Any) -> bytes:
         self.calls += 1
-        if self.calls > MOST_CALLS or self.spent_s > SPENT_S:
+        if self.calls > MOST_CALLS or self.bytes > MOST_BYTES:
             raise TooMuch
-        start = time.monotonic()
         try:
             name, args, kwargs = body["name"], body["args"], body["kwargs"]
             if type(name) is not str or type(args) is not list or type(kwargs) is not dict:
                 raise TypeError("a call has a name, a list of arguments and a dict of named ones")
-            answer = frames.encode("returned", self.stub.call(name, args, kwargs))
-        except frames.FrameError:
-            raise TooMuch from None  # what it was made to give fits no frame
-        except ValueFormError:
-            raise  # the stub's own fault: what it returns is ours
+            value = self.stub.call(name, args, kwargs)
+        except Impatient:
+            raise
         except Exception as error:  # noqa: BLE001  as the real thing would, it raises where it was called
             told = describe(error)
-            answer = frames.encode("raised", {k: told[k] for k in ("type", "code", "text")})
-        finally:
-            self.spent_s += time.monotonic() - start
-        return answer
+            return frames.encode("raised", {k: told[k] for k in ("type", "code", "text")})
+        try:
+            return frames.encode("returned", value)
+        except frames.FrameError:
+            raise TooMuch from None  # what it was made to give fits no frame
 
 
 def converse(

@@ -20,6 +20,7 @@ from judge.core.values import from_display, size_of
 from judge.core.verdict import Mismatch
 from judge.dialogue import Dialogue
 from judge.packages import Package, PackageError
+from judge.patience import Patience
 from judge.told import reported_failure
 
 MOST_MISMATCHES = 40
@@ -53,12 +54,13 @@ class Exam:
         self._deviations: dict[str, list[frozenset[Component]]] = {}
         self._seen: OrderedDict[tuple[int, bytes], list[Mismatch]] = OrderedDict()
 
-    def dialogue(self, frame: bytes) -> Dialogue:
-        """What stands behind the calls of a case, given as its frame. Raises PackageError."""
+    def dialogue(self, frame: bytes, patience: Patience | None = None) -> Dialogue:
+        """What stands behind the calls of a case, given as its frame, on the account of `patience` (None: one of its
+        own). Raises PackageError."""
         assert self.stubs is not None
         inputs = frames.decode(memoryview(frame)[frames.LENGTH.size :]).body["inputs"]
         try:
-            return Dialogue(self.stubs.Stub(inputs))
+            return Dialogue(self.stubs.Stub(inputs), patience or Patience())
         except Exception as error:
             raise self.blame("stub.py", error) from error
 

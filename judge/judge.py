@@ -272,9 +272,15 @@ class Judge:
                 self.retire(child, prepared.reference)
 
     def run_case(
-        self, prepared: Prepared, child: Child | LocalChild, frame: bytes, cpu_limit_ms: int | None = None
+        self,
+        prepared: Prepared,
+        child: Child | LocalChild,
+        frame: bytes,
+        cpu_limit_ms: int | None = None,
+        sitting: int | None = None,
     ) -> Reply | Ending:
-        """One case in a child; where the problem is about calls, with the conversation that it is."""
+        """One case in a child; where the problem is about calls, with the conversation that it is. `sitting`: the
+        submission's; None for a reference."""
         if not prepared.package.has_stub:
             return child.exchange(frame, cpu_limit_ms)
         dialogue: int | None = None
@@ -282,7 +288,9 @@ class Judge:
         def step(reply: bytes) -> tuple[bool, bytes]:
             nonlocal dialogue
             blobs = [reply] if dialogue is not None else [reply, frame]
-            header, (answer,) = self.call("step", blobs, version=prepared.package.version, dialogue=dialogue)
+            header, (answer,) = self.call(
+                "step", blobs, version=prepared.package.version, dialogue=dialogue, sitting=sitting
+            )
             dialogue = None if header["over"] else header["dialogue"]
             return header["over"], answer
 

@@ -3,7 +3,6 @@ each may be told. Runs in the checker's process only, as `exam` does."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -15,10 +14,10 @@ from judge.core.status import Status
 from judge.core.values import printable, size_of, to_display
 from judge.core.verdict import CaseResult, Message
 from judge.exam import Exam, case_frame
+from judge.patience import Patience
 from judge.told import UNSUPPORTED, clean, exception_message, redacted_ending
 
 SHOWN_MISMATCHES = 6
-SPENT_S = 10.0  # of the checker's time, on one submission: it has others to look after
 MOST_APART = 4096  # size of an output that is still shown to tell mistakes apart
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
 # Which cases a sitting has: all; the public ones; all but the random ones.
@@ -57,7 +56,7 @@ class Sitting:
         self.outcomes: list[Outcome] = [None] * len(self.cases)
         self.results: dict[int, CaseResult] = {}
         self.source_lines = 0
-        self.spent_s = 0.0
+        self.patience = Patience()
 
     @property
     def drawn(self) -> list[int]:
@@ -75,16 +74,13 @@ class Sitting:
         """Judge one reply. Whatever is raised while looking at it is the submission's error."""
         case = self.cases[index]
         result = self._result(case, cpu_ms)
-        start = time.monotonic()
         try:
-            if self.spent_s > SPENT_S:
-                raise TimeoutError("outputs of this submission have taken too long to check")
-            self._judge(result, index, reply)
+            with self.patience.spend():
+                self._judge(result, index, reply)
         except frames.FrameError:
             result.status, result.message = Status.RUNTIME_ERROR, Message("broken_reply")
         except Exception:  # noqa: BLE001  a value that breaks the checking code was made to do so
             result.status, result.message = Status.RUNTIME_ERROR, Message("check_failed")
-        self.spent_s += time.monotonic() - start
         if case.group != HIDDEN:
             result.output = printable(output.decode("utf-8", "replace"))
         self.results[index] = result
@@ -147,11 +143,12 @@ class Sitting:
         result.message = exception_message("exception", failure, self.source_lines, hidden)
 
     def finish(self) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-        """Diagnosis and counterexample."""
-        return self._diagnosis(), self._counterexample()
+        """Diagnosis and counterexample. Raises Impatient."""
+        with self.patience.spend():
+            return self._diagnosis(), self._counterexample()
 
     def possible_mistakes(self) -> list[str]:
-        """Known mistakes that the seed-independent cases do not rule out."""
+        """Known mistakes that the seed-independent cases do not rule out. Raises Impatient."""
         at = [i for i in range(self.n) if self.static[i] is not None]
         known = {name: [given[self.static[i] or 0] for i in at] for name, given in self.exam.mistakes.items()}
         answers = [self.answers[i] or {} for i in at]
@@ -160,7 +157,8 @@ class Sitting:
             return self.exam.deviation(name, self.static[at[case]] or 0)
 
         diagnoser = Diagnoser(self.exam.comparer, answers, known, deviation_of)
-        return diagnoser.possible([self.outcomes[i] for i in at])
+        with self.patience.spend():
+            return diagnoser.possible([self.outcomes[i] for i in at])
 
     def _diagnosis(self) -> list[dict[str, Any]]:
         known = {

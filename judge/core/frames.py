@@ -249,6 +249,6 @@ class _Reader:
         dtype = getattr(torch, name)
         if not size:
             return torch.empty(shape, dtype=dtype)
-        if name == "bool" and any(b > 1 for b in blob):
+        if name == "bool" and blob.translate(None, b"\x00\x01"):
             raise FrameError("a bool that is neither 0 nor 1")
         return torch.frombuffer(blob, dtype=dtype).reshape(shape)

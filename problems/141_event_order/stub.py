@@ -3,7 +3,8 @@ may do to a program that does not wait."""
 
 
 class Stub:
-    """Invariants: `queue` has what was asked for and not done yet, in order; `host` the tokens that have been copied."""
+    """Invariants: `queue` has what was asked for and not done yet, in order; `host` the tokens that have been copied;
+    `calls` what was done: a call that was refused is none."""
 
     def __init__(self, inputs):
         self.tokens = inputs["batches"]
@@ -14,18 +15,18 @@ class Stub:
 
     def call(self, name, args, kwargs):
         (n,) = args
-        self.calls.append(f"{name} {n}")
-        known = isinstance(n, int) and 0 <= n < len(self.tokens) and self.tokens[n] is not None
+        known = type(n) is int and 0 <= n < len(self.tokens) and self.tokens[n] is not None
         if not known:
             raise ValueError(f"there is no batch {n}")
+        if name not in ("launch", "copy", "record", "wait", "read"):
+            raise AttributeError(f"the device has no {name}")
+        self.calls.append(f"{name} {n}")
         if name in ("launch", "copy", "record"):
             self.queue.append((name, n))
             return None
         if name == "wait":
             return self.wait(n)
-        if name == "read":
-            return self.host.get(n, [-1] * len(self.tokens[n]))
-        raise AttributeError(f"the device has no {name}")
+        return self.host.get(n, [-1] * len(self.tokens[n]))
 
     def wait(self, n):
         """Work off the queue up to the event; an event that was never recorded holds up nobody."""

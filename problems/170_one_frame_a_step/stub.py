@@ -32,6 +32,8 @@ class Stub:
         return messages
 
     def publish(self, messages):
+        if type(messages) is not list or any(type(m) is not int for m in messages):
+            raise TypeError("what is published is a list of messages")
         self.calls.append(f"rank 0 publishes {list(messages)}")
         for waiting in self.frames[1:]:
             waiting.append(list(messages))

@@ -7,7 +7,8 @@ HEADS, KV_HEADS, HEAD_DIM, PAGE_SIZE, PAGES = 2, 1, 16, 4, 24
 
 
 class Stub:
-    """Does the calls and notes them. Invariant: `calls` has one entry a call that was made, in order."""
+    """Does the calls and notes them. Invariant: `calls` has one entry a call that was made, in order; one that
+    the wrapper refuses is not made."""
 
     def __init__(self, inputs):
         self.wrapper = BatchDecodeWithPagedKVCacheWrapper(torch.empty(1 << 22, dtype=torch.uint8))
@@ -22,13 +23,14 @@ class Stub:
         raise AttributeError(f"the wrapper has no {name}")
 
     def plan(self, indptr, indices, last_page_len):
-        self.calls.append("plan")
         sizes = (HEADS, KV_HEADS, HEAD_DIM, PAGE_SIZE)
         self.wrapper.plan(indptr, indices, last_page_len, *sizes, q_data_type=torch.float32)
+        self.calls.append("plan")
 
     def run(self, q, layer):
+        result = self.wrapper.run(q, self.pool(int(layer)))
         self.calls.append(f"run layer {int(layer)}")
-        return self.wrapper.run(q, self.pool(int(layer)))
+        return result
 
     def pool(self, layer):
         if layer not in self.pools:

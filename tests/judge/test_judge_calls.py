@@ -258,3 +258,45 @@ def test_a_call_that_is_answered_with_too_much_ends_the_case(judge, tmp_path):
     assert verdict.status is Status.RUNTIME_ERROR
     assert "calls" in say(verdict.message, "en")
     assert run(judge, package, SOLUTION).status is Status.ACCEPTED
+
+
+ENDLESS = """
+class Stub:
+    def __init__(self, inputs):
+        self.n = 0
+
+    def call(self, name, args, kwargs):
+        while self.n < args[0]:
+            self.n += 1
+
+    def outputs(self):
+        return {"n": self.n}
+"""
+
+
+def test_a_call_that_never_ends_costs_its_submission_only(judge, tmp_path, package):
+    files = {
+        "driver.py": "def run(submission, inputs, call):\n    return {'got': submission.total(call, inputs['n'])}\n",
+        "cases.py": CASES,
+        "solution.py": "def total(call, n):\n    call('count', n)\n    return n\n",
+        "stub.py": ENDLESS,
+    }
+    package_of_loops = write_package(tmp_path, files=files, id=393, entry="total", signature="total(call, n)")
+    checker = judge._checker
+    verdict = run(judge, package_of_loops, "def total(call, n):\n    call('count', 1 << 62)\n    return n\n")
+    assert verdict.status is Status.RUNTIME_ERROR
+    assert verdict.message.code in ("too_many_calls", "wall_limit")
+    assert judge._checker is checker
+    assert checker.alive
+    assert run(judge, package, SOLUTION).status is Status.ACCEPTED
+
+
+@pytest.mark.parametrize("argument", ["1 << 62", "'x' * 65536", "[[[[[[0]]]]]]"])
+def test_arguments_that_come_back_larger_are_the_submissions_error(judge, package, argument):
+    """The stub multiplies by n: more than 64 bits, a text that is too long, or no number at all."""
+    checker = judge._checker
+    verdict = run(
+        judge, package, f"def total(device, n):\n    device.open()\n    return device.read({argument})\n"
+    )
+    assert verdict.status in (Status.WRONG_ANSWER, Status.RUNTIME_ERROR)
+    assert judge._checker is checker

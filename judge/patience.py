@@ -1,0 +1,61 @@
+"""How much of its time the checker gives to one submission. It answers everybody, one request after another: a submission
+whose outputs or calls are costly to look at would otherwise make all others wait.
+
+A limit between two pieces of work is not enough, since one piece may have no end (a loop over a number that the submission
+chose); so the work itself is interrupted, by a timer.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SECONDS = 5.0  # for all outputs and calls of one submission: many times what the largest honest one takes
+AGAIN_S = 0.5  # how soon the timer rings again, should what it interrupts have swallowed the exception
+
+
+class Impatient(Exception):
+    """The time for this submission is used up."""
+
+
+class Patience:
+    """The account of one submission. Invariant: `left_s` only falls."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.left_s = seconds
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        """Do a piece of work on this account. Raises Impatient before it begins if nothing is left, and in its midst when
+        nothing is left any more. Code in C is interrupted when it returns."""
+        if self.left_s <= 0:
+            raise Impatient("no time is left")
+        start = time.monotonic()
+        try:
+            with _timer(self.left_s):
+                yield
+        finally:
+            self.left_s -= time.monotonic() - start
+
+
+@contextmanager
+def _timer(seconds: float) -> Iterator[None]:
+    # Only a main thread can be interrupted, and not on Windows. The checker's is one: elsewhere these are tests and tools.
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ring(number: int, frame: Any) -> None:
+    raise Impatient("the time is used up")

@@ -1,0 +1,78 @@
+"""One submission's share of the checker's time."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from judge.patience import AGAIN_S, Impatient, Patience
+
+
+def do(patience: Patience, work: Callable[[], object]) -> None:
+    with patience.spend():
+        work()
+
+
+def loop() -> None:
+    while True:
+        pass
+
+
+def test_work_without_end_is_interrupted():
+    patience = Patience(0.1)
+    with pytest.raises(Impatient):
+        do(patience, loop)
+    assert patience.left_s <= 0
+    with pytest.raises(Impatient):
+        do(patience, lambda: pytest.fail("nothing is left: this must not begin"))
+
+
+def test_work_that_swallows_the_interruption_is_interrupted_again():
+    def stubborn() -> None:
+        with contextlib.suppress(Impatient):
+            loop()
+        loop()
+
+    start = time.monotonic()
+    with pytest.raises(Impatient):
+        do(Patience(0.05), stubborn)
+    assert time.monotonic() - start >= AGAIN_S
+
+
+def test_time_adds_up_and_nothing_rings_afterwards():
+    patience = Patience(0.3)
+    for _ in range(2):
+        with patience.spend():
+            time.sleep(0.05)
+    assert 0.0 < patience.left_s <= 0.2
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    time.sleep(0.35)
+
+
+def test_what_the_work_raises_comes_through_and_is_paid_for():
+    def fails() -> None:
+        time.sleep(0.02)
+        raise KeyError
+
+    patience = Patience(5.0)
+    with pytest.raises(KeyError):
+        do(patience, fails)
+    assert patience.left_s <= 4.98
+
+
+def test_on_other_threads_time_is_only_counted():
+    patience = Patience(0.05)
+
+    def work() -> None:
+        with patience.spend():
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    assert patience.left_s <= 0

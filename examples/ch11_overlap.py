@@ -51,7 +51,9 @@ class Watched(Scheduler):
             for uid, prompt in enumerate(PROMPTS)
         ]
         self.tokens: dict[int, list[int]] = {0: [], 1: []}
-        self.numbers: dict[int, int] = {}
+        self.batches: list[
+            Batch
+        ] = []  # all of them are kept: one that is gone would lend its identity to a later one
         self.launched, self.landed = "", ""
 
     def receive_msg(self, blocking: bool) -> list[BaseBackendMsg]:
@@ -66,12 +68,15 @@ class Watched(Scheduler):
             self.landed += f"（{message.finish_reason}）" if message.finished else ""
 
     def _launch(self, batch: Batch) -> InFlight:
-        number = self.numbers[id(batch)] = len(self.numbers) + 1
-        self.launched = f"#{number} {batch.phase:<7} {''.join('AB'[req.uid] for req in batch.reqs)}"
+        self.batches.append(batch)
+        self.launched = (
+            f"#{len(self.batches)} {batch.phase:<7} {''.join('AB'[req.uid] for req in batch.reqs)}"
+        )
         return super()._launch(batch)
 
     def _land(self, flight: InFlight) -> None:
-        self.landed += f" #{self.numbers[id(flight.batch)]}"
+        number = next(n for n, batch in enumerate(self.batches, 1) if batch is flight.batch)
+        self.landed += f" #{number}"
         super()._land(flight)
 
 

@@ -14,7 +14,7 @@ if __package__ in (None, ""):  # run as a script: its own folder is on the path,
 import click
 
 from tools.steps_build import build, stub_source
-from tools.steps_check import Outcome, check, derive
+from tools.steps_check import Outcome, check, derive, main_output
 from tools.steps_manifest import (
     LANGUAGES,
     ROOT,
@@ -24,12 +24,23 @@ from tools.steps_manifest import (
     get_chapter,
     load_chapters,
     tree_files,
+    tree_sources,
 )
-from tools.steps_show import render_diff, render_list, render_tree
+from tools.steps_show import render_diff, render_list, render_tree, symbol_lines
 
 CHECK_MODEL = "thin"
 
-__all__ = ["Chapter", "StepError", "build", "get_chapter", "load_chapters", "stub_source", "tree_files"]
+__all__ = [
+    "Chapter",
+    "StepError",
+    "build",
+    "get_chapter",
+    "load_chapters",
+    "stub_source",
+    "symbol_lines",
+    "tree_files",
+    "tree_sources",
+]
 
 
 @click.group(help="The chapters of the course and their trees.", context_settings={"max_content_width": 100})
@@ -115,6 +126,16 @@ def check_command(numbers: tuple[int, ...], verbose: bool) -> None:
 
     if not check(numbers or None, _check_model, report):
         sys.exit(1)
+
+
+@main.command("output")
+@click.argument("numbers", type=int, nargs=-1)
+def output_command(numbers: tuple[int, ...]) -> None:
+    """Run the mains of chapters NUMBERS (all, if none is given), and keep what they print for readers."""
+    for number in numbers or chapters_of(ROOT):
+        chapter = get_chapter(number)
+        chapter.output.write_text(main_output(number, _check_model), encoding="utf-8")
+        click.echo(f"{chapter.output.relative_to(ROOT)}: what {chapter.main} prints")
 
 
 def _check_model() -> Path:

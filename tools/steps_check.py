@@ -1,14 +1,15 @@
 """Does each chapter stand on its own? Its tree is built in a fresh folder, and nothing else of the engine is
 in reach.
 
-Four questions a chapter, each with its own process: do imports stay inside the tree, can every module be
-imported where no optional package is installed, does the chapter's main run, do its tests pass. `derive` asks
+Five questions a chapter: do imports stay inside the tree, can every module be imported where no optional
+package is installed, does the chapter's main run, does it print what is kept for readers, do its tests pass. `derive` asks
 the first and third of a tree without early files, and so finds out which ones the chapter has to borrow.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ from tools.steps_build import build
 from tools.steps_manifest import (
     PACKAGE,
     ROOT,
+    Chapter,
     StepError,
     chapters_of,
     get_chapter,
@@ -54,11 +56,13 @@ for module in modules:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One thing that was looked at. `detail` is what a reader needs to see if it failed."""
+    """One thing that was looked at. `detail` is what a reader needs to see if it failed; `printed` what a program wrote to
+    its standard output."""
 
     what: str
     passed: bool
     detail: str = ""
+    printed: str = ""
 
 
 def check(
@@ -105,7 +109,10 @@ def _check_chapter(number: int, tree: Path, model: Callable[[], Path], root: Pat
     if chapter.main is None:
         yield Outcome(f"{name}: has no main yet", True)
     else:
-        yield _run_main(f"{name}: {chapter.main}", chapter.main, tree, model(), root)
+        run = _run_main(f"{name}: {chapter.main}", chapter.main, tree, model(), root)
+        yield run
+        if run.passed:
+            yield _same_output(f"{name}: {chapter.main} prints what is kept", chapter, run.printed)
     if chapter.tests:
         yield _run_tests(f"{name}: {' '.join(chapter.tests)}", chapter.tests, tree, model(), root)
 
@@ -189,6 +196,39 @@ def _run_main(what: str, main: str, tree: Path, model: Path, root: Path) -> Outc
     return _run(what, [sys.executable, main], tree, _surroundings(tree, model, root), MAIN_SECONDS)
 
 
+def main_output(number: int, model: Callable[[], Path], root: Path = ROOT) -> str:
+    """What chapter `number`'s main prints on the chapter's own tree. StepError if it has none or fails."""
+    chapter = get_chapter(number, root)
+    if chapter.main is None:
+        raise StepError(f"chapter {number} has no main")
+    with tempfile.TemporaryDirectory(prefix=f"ch{number:02d}-") as folder:
+        tree = Path(folder) / "tree"
+        build(number, tree, root=root)
+        run = _run_main(chapter.main, chapter.main, tree, model(), root)
+    if not run.passed:
+        raise StepError(f"{chapter.main} fails:\n{run.detail}")
+    return run.printed
+
+
+def _same_output(what: str, chapter: Chapter, printed: str) -> Outcome:
+    """Is what readers are shown still what the main prints? Times and rounding errors differ from run to run."""
+    if not chapter.output.is_file():
+        return Outcome(f"{what}: nothing yet", True)
+    kept = chapter.output.read_text(encoding="utf-8")
+    if steady(kept) == steady(printed):
+        return Outcome(what, True)
+    lines = difflib.unified_diff(steady(kept), steady(printed), "kept", "printed now", lineterm="", n=1)
+    told = "\n".join(lines)
+    return Outcome(what, False, f"{told}\nIf that is meant: python tools/steps.py output {chapter.number}")
+
+
+def steady(output: str) -> list[str]:
+    """The lines of an output without what no two runs share: every number with a fraction but an exact zero becomes ~, and
+    runs of blanks, which depend on its width, become one."""
+    masked = re.sub(r"\d+\.\d+(?:e[+-]?\d+)?", lambda n: n[0] if float(n[0]) == 0 else "~", output)
+    return [re.sub(r"[ \t]+", " ", line).strip() for line in masked.strip().splitlines()]
+
+
 def _run_tests(what: str, tests: Iterable[str], tree: Path, model: Path, root: Path) -> Outcome:
     """The chapter's tests beside its tree, under a configuration of their own: the repository's would put the
     repository's engine on the path."""
@@ -223,13 +263,16 @@ def _run(what: str, command: list[str], cwd: Path, extra: dict[str, str], second
     try:
         done = subprocess.run(
             command, cwd=cwd, env=environment, timeout=seconds, text=True, encoding="utf-8", errors="replace",
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        output = error.stdout or b""
-        text = output.decode(errors="replace") if isinstance(output, bytes) else output
+        text = "".join(_as_text(output) for output in (error.stdout, error.stderr))
         return Outcome(what, False, f"not done after {seconds} s\n{text}")
-    return Outcome(what, done.returncode == 0, done.stdout.rstrip())
+    return Outcome(what, done.returncode == 0, f"{done.stdout}{done.stderr}".rstrip(), done.stdout)
+
+
+def _as_text(output: bytes | str | None) -> str:
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
 
 
 def derive(number: int, model: Callable[[], Path], root: Path = ROOT) -> list[str]:

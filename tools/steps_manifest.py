@@ -73,6 +73,11 @@ class Chapter:
         """Where the chapter's text in that language lies (it may not have been written yet)."""
         return self.folder / f"text.{lang}.md"
 
+    @property
+    def output(self) -> Path:
+        """Where what the main prints is kept, for readers; `steps.py check` holds it to the main."""
+        return self.folder / "output.txt"
+
 
 def load_chapters(root: Path = ROOT) -> dict[int, Chapter]:
     """Every chapter under root/steps, by number; StepError that names the file if one is ill-formed.

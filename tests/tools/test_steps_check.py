@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.conftest import MakeCourse
-from tools.steps_check import Outcome, check, derive
+from tools.steps_check import Outcome, check, derive, main_output
 from tools.steps_manifest import StepError
 
 COURSE = {
@@ -98,3 +98,49 @@ def test_derive_reports_a_main_that_fails_for_another_reason(make_course: MakeCo
     root = make_course({**COURSE, "examples/two.py": "1 / 0\n"})
     with pytest.raises(StepError, match="ZeroDivisionError"):
         derive(2, lambda: Path("model"), root)
+
+
+KEPT = {
+    **COURSE,
+    "examples/two.py": "import minisgl.b; print('sum', minisgl.b.VALUE, 'took', 0.25, 'ms; off by', 0.0)\n",
+}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "sum 1 took 0.25 ms; off by 0.0\n",
+        "sum 1 took   17.5 ms; off by 0.0\n\n",
+        "sum 1 took 3.1e-07 ms; off by 0.0",
+    ],
+)
+def test_what_is_kept_may_differ_in_times_only(make_course: MakeCourse, kept: str) -> None:
+    root = make_course({**KEPT, "steps/ch02/output.txt": kept})
+    passed, outcomes = run_check(root, 2)
+    assert passed, failures(outcomes)
+    assert "chapter 2: examples/two.py prints what is kept" in outcomes
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "sum 2 took 0.25 ms; off by 0.0\n",
+        "sum 1 took 0.25 ms; off by 0.5\n",
+        "",
+        "sum 1 took 0.25 ms; off by 0.0\nmore\n",
+    ],
+)
+def test_what_is_kept_and_no_longer_true_is_an_error(make_course: MakeCourse, kept: str) -> None:
+    root = make_course({**KEPT, "steps/ch02/output.txt": kept})
+    passed, outcomes = run_check(root, 2)
+    assert not passed
+    assert "python tools/steps.py output 2" in failures(outcomes)
+
+
+def test_what_a_main_writes_to_stderr_is_not_kept(make_course: MakeCourse) -> None:
+    root = make_course(
+        {**COURSE, "examples/two.py": "import sys; print('out'); print('log', file=sys.stderr)\n"}
+    )
+    assert main_output(2, lambda: Path("model"), root) == "out\n"
+    with pytest.raises(StepError, match="has no main"):
+        main_output(1, lambda: Path("model"), root)

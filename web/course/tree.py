@@ -10,11 +10,11 @@ from tools.steps import Chapter
 
 @dataclass
 class Folder:
-    """A folder of the tree. `files` are (name, mark): mark is "new", "early", "modified" or ""."""
+    """A folder of the tree. `files` are (name, path, mark): mark is "new", "early", "modified" or ""."""
 
     name: str
     folders: dict[str, Folder] = field(default_factory=dict)
-    files: list[tuple[str, str]] = field(default_factory=list)
+    files: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -24,7 +24,7 @@ class Folder:
     @property
     def changed(self) -> bool:
         """Something in it, however deep, is marked."""
-        return any(mark for _, mark in self.files) or any(f.changed for f in self.folders.values())
+        return any(mark for _, _, mark in self.files) or any(f.changed for f in self.folders.values())
 
 
 def folder_tree(chapter: Chapter, files: list[str]) -> Folder:
@@ -35,12 +35,13 @@ def folder_tree(chapter: Chapter, files: list[str]) -> Folder:
         *folders, name = PurePosixPath(path).parts
         for part in folders:
             here = here.folders.setdefault(part, Folder(part))
-        here.files.append((name, _mark(chapter, path)))
+        here.files.append((name, path, file_mark(chapter, path)))
     return root
 
 
-def _mark(chapter: Chapter, path: str) -> str:
-    if path in chapter.new:
+def file_mark(chapter: Chapter, path: str) -> str:
+    """What the chapter does to a file: "new", "early", "modified" or ""."""
+    if path in chapter.new or path in chapter.sources:
         return "new"
     if path in chapter.early:
         return "early"

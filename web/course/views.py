@@ -8,12 +8,22 @@ from flask import Blueprint, abort, render_template
 
 from judge.store import reading
 from tools.steps import tree_files
+from tools.steps_manifest import ROOT
 from tools.steps_track import load_track
+from web.course.files import (
+    added_symbols,
+    brought_by,
+    changes,
+    explained_in,
+    file_lines,
+    page_files,
+    targets,
+)
 from web.course.problems import problems_by_chapter, track_problems
-from web.course.tree import folder_tree
+from web.course.tree import file_mark, folder_tree
 from web.i18n import language
 from web.services import services, user
-from web.text import headings, render
+from web.text import code_lines, headings, render
 
 blueprint = Blueprint("course", __name__, template_folder="templates")
 
@@ -50,10 +60,37 @@ def chapter(number: int) -> str:
         text=render(source) if source is not None else None,
         contents=headings(source) if source is not None else [],
         tree=folder_tree(chapter, tree_files(number)),
+        changes=changes(chapter),
+        main=code_lines((ROOT / chapter.main).read_text("utf-8")) if chapter.main else None,
+        output=chapter.output.read_text("utf-8") if chapter.output.is_file() else None,
         problems=problems_by_chapter().get(number, []),
         standing=_standing(),
         before=services().chapters[numbers[here - 1]] if here else None,
         after=services().chapters[numbers[here + 1]] if here + 1 < len(numbers) else None,
+    )
+
+
+@blueprint.get("/chapters/<int:number>/files/<path:path>")
+def file(number: int, path: str) -> str:
+    """One file of a chapter's tree."""
+    chapter = services().chapters.get(number)
+    if chapter is None or path not in page_files(chapter):
+        abort(404)
+    added, held = added_symbols(chapter, path), targets(path)
+    kinds = {line: "added" for symbol in added for line in range(symbol.first, symbol.last + 1)}
+    kinds |= {n: "target" for t in held if t.symbol for n in range(t.symbol.first, t.symbol.last + 1)}
+    return render_template(
+        "course/file.html",
+        chapter=chapter,
+        path=path,
+        lines=file_lines(path),
+        kinds=kinds,
+        mark=file_mark(chapter, path),
+        added=added,
+        targets=held,
+        brought=brought_by(chapter, path),
+        explained=explained_in(path),
+        standing=_standing(),
     )
 
 

@@ -7,7 +7,7 @@ VOCAB = 13
 
 
 def run(submission, inputs):
-    calls = []
+    prompt, calls = list(inputs["prompt"]), []
 
     def model(ids, positions, cache):
         calls.append([[int(i) for i in ids], [int(p) for p in positions]])
@@ -17,8 +17,8 @@ def run(submission, inputs):
             rows.append(logits(cache, inputs["salt"]))
         return torch.tensor(rows, dtype=torch.float32).reshape(len(rows), VOCAB)
 
-    tokens = submission.generate(model, list(inputs["prompt"]), inputs["max_new_tokens"])
-    return {"tokens": tokens, "calls": calls}
+    tokens = submission.generate(model, prompt, inputs["max_new_tokens"])
+    return {"tokens": tokens, "calls": calls, "prompt_after": prompt}
 
 
 def logits(cache, salt):

@@ -62,6 +62,7 @@ def teach():
         "short_last_below": case([1, 2], 3, 1, 2, hidden=1),
         "first_of_uneven": case([1, 2], 3, 0, 2, hidden=1),
         "five_on_three": case([1, 2, 3, 4], 5, 1, 3, hidden=1),
+        "empty_rank": case([1, 0], 2, 2, 3, hidden=1),
     }
 
 

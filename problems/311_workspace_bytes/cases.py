@@ -69,6 +69,7 @@ def teach():
         "too_small": case([[2]], 1, 16, 2, 100),
         "lse": case([[2]], 1, 16, 2, 300),
         "heads": case([[2]], 2, 16, 1, 1000),
+        "two_batches": case([[2], [2]], 1, 16, 1, 300),
     }
 
 

@@ -17,6 +17,7 @@ from tools.steps import load_chapters
 from web import (
     accounts,
     assets,
+    classes,
     course,
     display,
     errors,
@@ -78,7 +79,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     assets.init_app(app)
     display.init_app(app)
     script_texts.init_app(app)
-    for feature in (local, accounts, course, problems, submissions):
+    for feature in (local, accounts, classes, course, problems, submissions):
         feature.init_app(app)
     return app
 

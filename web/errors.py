@@ -57,6 +57,10 @@ def _texts(code: int) -> tuple[str, str]:
             gettext("Not allowed"),
             gettext("This address cannot be used in this way. Start from the course page."),
         ),
+        409: (
+            gettext("Not now"),
+            gettext("This was changed or archived meanwhile. Go back and reload the page."),
+        ),
         413: (
             gettext("Too large"),
             gettext("What was sent is larger than this site accepts. A submission has a few kilobytes."),

@@ -24,7 +24,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Pages for those who have not signed in.
 OPEN_ENDPOINTS = {
     *("built", "i18n.choose", "local.enter"),
-    *("accounts.enter", "accounts.try_to_enter", "accounts.set_up", "accounts.register"),
+    *("accounts.enter", "accounts.try_to_enter", "accounts.set_up", "accounts.register", "joining.show"),
 }
 # What someone may open who has to choose a password first.
 BEFORE_PASSWORD = {"accounts.change_password", "accounts.leave", "built", "i18n.choose"}

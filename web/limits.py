@@ -35,6 +35,7 @@ WRONG_PASSWORDS = limiter.limit(
 REGISTRATIONS = limiter.limit(
     "60 per hour", key_func=address, deduct_when=lambda response: response.status_code == 303
 )
+JOINS = limiter.limit("300 per minute", key_func=address)
 SUBMISSIONS = limiter.limit("60 per minute")
 
 

@@ -84,7 +84,7 @@ def set_up() -> Page:
             session.pop("may_set_up")
             return redirect(url_for(".enter"), 303)
     form = NewAccount()
-    if form.validate_on_submit() and (user := _made(form, Role.ADMIN)) is not None:
+    if form.validate_on_submit() and (user := made(form, Role.ADMIN)) is not None:
         sign_in(user, remember=False)
         return redirect(url_for("course.index"), 303)
     return render_template("accounts/new.html", form=form, first=True), 422 if form.errors else 200
@@ -97,7 +97,7 @@ def register() -> Page:
     if services().settings.registration != "open":
         abort(404)
     form = NewAccount()
-    if form.validate_on_submit() and (user := _made(form, Role.LEARNER)) is not None:
+    if form.validate_on_submit() and (user := made(form, Role.LEARNER)) is not None:
         sign_in(user, remember=False)
         return redirect(url_for("course.index"), 303)
     return render_template("accounts/new.html", form=form, first=False), 422 if form.errors else 200
@@ -181,7 +181,7 @@ def _account_page(me: User) -> str:
     return render_template("accounts/show.html", form=form, me=me, zones=sorted(ZONES))
 
 
-def _made(form: NewAccount, role: Role) -> User | None:
+def made(form: NewAccount, role: Role) -> User | None:
     """The account that a form describes; None if it is refused, with the reason at its field."""
     try:
         hashed = passwords.hashed(form.new.data, login=form.login.data)

@@ -69,7 +69,7 @@ def test_transactions_that_read_then_write_do_not_fail_together(store, submit):
 
 
 def test_migrations_make_what_the_models_say(store, tmp_path):
-    import web.accounts.tables  # noqa: F401  the site's tables stand in the same metadata and history
+    import web.app  # noqa: F401  the site's tables stand in the same metadata and history
 
     engine = create_engine(store.url)
     with engine.connect() as connection:

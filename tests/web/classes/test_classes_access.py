@@ -1,0 +1,171 @@
+"""Who sees what: learners, teachers, strangers to a class."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sqlalchemy import select, update
+
+from judge.store import Submission
+from web.accounts.tables import Role, User
+from web.classes.tables import Member
+
+
+@pytest.mark.parametrize(
+    "rest", ["", "/people", "/people.csv", "/assignments/new", "/assignments/1", "/assignments/1/grades"]
+)
+def test_a_class_does_not_exist_for_those_outside(school, assignment, rest):
+    assert school.outsider.get(school.path + rest).status_code == 404
+    assert school.outsider.get("/classes/999" + rest).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "/people",
+        "/people.csv",
+        "/assignments/new",
+        "/assignments/1/edit",
+        "/assignments/1/grades",
+        "/assignments/1/grades.csv",
+        "/assignments/1/grades/2/40",
+        "/assignments/1/mistakes",
+    ],
+)
+def test_learners_do_not_get_the_teachers_pages(school, assignment, rest):
+    assert school.ada.get(school.path + rest).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "/announcements",
+        "/archive",
+        "/people/add",
+        "/people/enter",
+        "/people/2/remove",
+        "/people/2/password",
+        "/links",
+        "/assignments/new",
+        "/assignments/1/edit",
+        "/assignments/1/delete",
+    ],
+)
+def test_learners_and_strangers_change_nothing(school, assignment, store, rest):
+    before = _members(store)
+    assert (
+        school.ada.post(school.path + rest, {"text": "x", "login": "olaf"}, page="/classes").status_code
+        == 403
+    )
+    assert school.outsider.post(school.path + rest, {"text": "x"}, page="/classes").status_code == 404
+    assert _members(store) == before
+
+
+def test_a_learner_cannot_make_a_class(school):
+    assert (
+        school.ada.post("/classes/new", {"name": "Mine", "time_zone": "UTC"}, page="/classes").status_code
+        == 403
+    )
+
+
+def test_a_teacher_sees_the_class_s_work_and_nothing_else(school, assignment, store, judged):
+    mine, old, elsewhere = judged("u2", 40), judged("u2", 40), judged("u2", 200)
+    other_problem = judged("u2", 30)
+    with store.write() as session:
+        session.execute(update(Submission).where(Submission.id == old).values(created_at=1_600_000_000.0))
+    base = f"{assignment}/grades/2"
+    page = school.teacher.get(f"{base}/40").text
+    assert f"/{mine}" in page
+    assert f">{old}<" not in page, "from before they joined"
+    assert school.teacher.get(f"{base}/40/{mine}").status_code == 200
+    assert school.teacher.get(f"{base}/200/{elsewhere}").status_code == 200
+    for wrong in (
+        f"{base}/40/{old}",
+        f"{base}/30/{other_problem}",
+        f"{base}/40/{elsewhere}",
+        f"{base}/30",
+        f"{base}/40/{2**70}",
+    ):
+        assert school.teacher.get(wrong).status_code == 404
+    assert school.teacher.get(f"{assignment}/grades/1/40").status_code == 404, "a teacher is no learner"
+    assert school.teacher.get(f"/submissions/{mine}").status_code == 404
+
+
+def test_whoever_leaves_takes_their_work_along(school, assignment, judged):
+    mine = judged("u2", 40)
+    assert school.teacher.get(f"{assignment}/grades/2/40/{mine}").status_code == 200
+    assert school.ada.post(f"{school.path}/leave", {}, page=school.path).status_code == 303
+    assert school.teacher.get(f"{assignment}/grades/2/40/{mine}").status_code == 404
+    assert school.ada.get(school.path).status_code == 404
+
+
+def test_a_teacher_gives_passwords_only_to_accounts_of_their_roster(school, store):
+    refused = school.teacher.post(f"{school.path}/people/2/password", {}, page=school.path)
+    assert refused.status_code == 403, "ada's account was there before"
+    school.teacher.post(f"{school.path}/people/enter", {"rows": "n1,New One"}, page=school.path)
+    with store.read() as session:
+        number = session.scalars(select(User.id).where(User.login == "n1")).one()
+    page = school.teacher.post(f"{school.path}/people/{number}/password", {}, page=school.path)
+    assert re.search(r'class="password">\w{4}-\w{4}-\w{4}<', page.text)
+    with store.write() as session:
+        session.get_one(User, number).role = str(Role.ADMIN)
+    assert (
+        school.teacher.post(f"{school.path}/people/{number}/password", {}, page=school.path).status_code
+        == 403
+    )
+
+
+def test_a_link_lets_in_until_it_is_used_up(school, store, signed_in):
+    page = school.teacher.post(
+        f"{school.path}/links", {"days": "3", "most_uses": "1"}, page=f"{school.path}/people"
+    )
+    link = re.search(r"http://course\.example\.edu:8000(/join/[\w-]+)", page.text)[1]
+    assert school.ada.post(link, {}, page="/classes").status_code == 303, "is in already: costs nothing"
+    eve, max_ = signed_in("eve"), signed_in("max")
+    assert "推理 2026" in eve.get(link).text
+    assert eve.post(link, {}, page="/classes").location == school.path
+    assert eve.get(school.path).status_code == 200
+    assert max_.get(link).status_code == 404
+    assert eve.get("/join/nothing").status_code == 404
+
+
+def test_a_closed_link_is_closed(school, signed_in):
+    page = school.teacher.post(
+        f"{school.path}/links", {"days": "3", "most_uses": "9"}, page=f"{school.path}/people"
+    )
+    link = re.search(r"http://course\.example\.edu:8000(/join/[\w-]+)", page.text)[1]
+    assert (
+        school.teacher.post(f"{school.path}/links/1/close", {}, page=f"{school.path}/people").status_code
+        == 303
+    )
+    assert signed_in("eve").get(link).status_code == 404
+
+
+def test_a_class_keeps_a_teacher(school, store):
+    school.teacher.post(f"{school.path}/people/1/remove", {}, page=f"{school.path}/people")
+    assert (school.number, 1) in _members(store)
+
+
+def test_announcements_are_text(school):
+    school.teacher.post(
+        f"{school.path}/announcements", {"text": "<b>Hi</b>\n[x](javascript:1)"}, page=school.path
+    )
+    page = school.ada.get(school.path).text
+    assert "&lt;b&gt;Hi&lt;/b&gt;" in page
+    assert "[x](javascript:1)" in page
+    assert school.ada.post(f"{school.path}/announcements/1/delete", {}, page=school.path).status_code == 403
+
+
+def test_deleting_an_account_takes_it_out_of_its_classes(app, school, store):
+    from web.accounts import people
+
+    with app.test_request_context(), store.write() as session:
+        people.remove(session, session.get_one(User, 2), "u9")
+    assert [u for _, u in _members(store)] == [1, 3]
+    assert school.teacher.get(f"{school.path}/people").status_code == 200
+
+
+def _members(store):
+    with store.read() as session:
+        return sorted(session.execute(select(Member.class_id, Member.user_id)).tuples().all())

@@ -1,0 +1,181 @@
+"""The grade book of an assignment: all learners, down to the code; as CSV; and what the class gets wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, abort, render_template
+from flask_babel import gettext
+from markupsafe import Markup
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from judge.core.status import Status
+from judge.store import Judgement, Submission, reading
+from web.classes import grades, roster
+from web.classes.access import Seat, assignment_or_404, learner_or_404, seat
+from web.classes.blueprint import blueprint
+from web.classes.csv_files import csv_response
+from web.classes.tables import AssignedProblem, Assignment, Part
+from web.classes.times import shown
+from web.classes.views import problems_of
+from web.problems.views import shown_source
+from web.services import services
+from web.text import code
+from web.verdicts import present
+
+LEARNERS = "/<int:number>/assignments/<int:assignment>/grades/<int:user>"
+
+
+def _book(session: Session, mine: Seat, found: Assignment) -> tuple[list[AssignedProblem], list[grades.Line]]:
+    problems = list(problems_of(session, found.id))
+    learners = roster.members(session, mine.of.id, Part.LEARNER)
+    return problems, grades.book(session, found, problems, learners)
+
+
+@blueprint.get("/<int:number>/assignments/<int:assignment>/grades", endpoint="grade_book")
+def book(number: int, assignment: int) -> str:
+    mine = seat(number, teaching=True)
+    found = assignment_or_404(mine, assignment)
+    with services().store.read() as session:
+        problems, lines = _book(session, mine, found)
+    return render_template(
+        "classes/grades.html",
+        mine=mine,
+        assignment=found,
+        problems=problems,
+        lines=lines,
+        most=sum(p.points for p in problems),
+        packages=services().packages,
+        solved={p.problem: sum(line.cells[p.problem].solved for line in lines) for p in problems},
+    )
+
+
+@blueprint.get("/<int:number>/assignments/<int:assignment>/grades.csv", endpoint="grade_export")
+def export(number: int, assignment: int) -> Response:
+    """The grade book as CSV: points for each problem, their sum, and when what counts was handed in."""
+    mine = seat(number, teaching=True)
+    found = assignment_or_404(mine, assignment)
+    with services().store.read() as session:
+        problems, lines = _book(session, mine, found)
+    head: list[object] = [gettext("login"), gettext("name"), gettext("points")]
+    for p in problems:
+        head += [
+            f"{p.problem} ({p.points})",
+            gettext("%(n)s: submitted", n=p.problem),
+            gettext("%(n)s: tries", n=p.problem),
+        ]
+    rows: list[list[object]] = []
+    for line in lines:
+        row: list[object] = [line.user.login, line.user.name, line.points]
+        for p in problems:
+            cell = line.cells[p.problem]
+            at = shown(cell.best.created_at, mine.of.time_zone) if cell.best else ""
+            row += [cell.points, f"{at} {gettext('late')}".strip() if cell.late else at, cell.tries]
+        rows.append(row)
+    return csv_response(f"grades-{assignment}.csv", [head, *rows])
+
+
+@blueprint.get(f"{LEARNERS}/<int:problem>", endpoint="grade_drill")
+def drill(number: int, assignment: int, user: int, problem: int) -> str:
+    """What a learner submitted to one problem of an assignment, since they joined."""
+    mine, found, _, account, history = _learners(number, assignment, user, problem)
+    return render_template(
+        "classes/drill.html",
+        mine=mine,
+        assignment=found,
+        account=account,
+        package=services().packages.get(problem),
+        problem=problem,
+        history=history,
+    )
+
+
+@blueprint.get(f"{LEARNERS}/<int:problem>/<int:submission>", endpoint="grade_submission_of")
+def submission_of(number: int, assignment: int, user: int, problem: int, submission: int) -> str:
+    """One of those submissions: verdict and code, as the learner sees them."""
+    mine, found, _, account, history = _learners(number, assignment, user, problem)
+    if submission not in {h.id for h in history}:
+        abort(404)
+    with services().store.read() as session:
+        details = reading.find(session, account.key, submission)
+    if details is None:
+        abort(404)
+    lines = code(shown_source(details.source)).rstrip("\n").split("\n")
+    package = services().packages.get(problem)
+    return render_template(
+        "classes/submission.html",
+        mine=mine,
+        assignment=found,
+        account=account,
+        problem=problem,
+        package=package,
+        result=present(details, package),
+        source_lines=[Markup(line) for line in lines],
+    )
+
+
+def _learners(number: int, assignment: int, user: int, problem: int) -> tuple[Any, ...]:
+    """(seat, assignment, member, account, history) of a learner's work, as far as their teacher may see it: the
+    problems of the assignment, from the day they joined."""
+    mine = seat(number, teaching=True)
+    found = assignment_or_404(mine, assignment)
+    member, account = learner_or_404(mine, user)
+    with services().store.read() as session:
+        if problem not in {p.problem for p in problems_of(session, found.id)}:
+            abort(404)
+        history = reading.history(session, account.key, problem, limit=500)
+    seen = [h for h in history if h.created_at >= max(member.joined_at, found.opens_at)]
+    return mine, found, member, account, seen
+
+
+@blueprint.get("/<int:number>/assignments/<int:assignment>/mistakes", endpoint="grade_mistakes")
+def mistakes(number: int, assignment: int) -> str:
+    """Which misconceptions the class has: for each problem, how many learners a diagnosis named, and how many of them
+    solved it since."""
+    mine = seat(number, teaching=True)
+    found = assignment_or_404(mine, assignment)
+    with services().store.read() as session:
+        problems, lines = _book(session, mine, found)
+        joined = {line.user.key: line.member.joined_at for line in lines}
+        named = _named(session, found, [p.problem for p in problems], joined)
+    solved = {(p.problem, line.user.key) for line in lines for p in problems if line.cells[p.problem].solved}
+    table = {
+        p.problem: [
+            (wrong, len(users), sum((p.problem, u) in solved for u in users))
+            for wrong, users in sorted(named.get(p.problem, {}).items(), key=lambda item: -len(item[1]))
+        ]
+        for p in problems
+    }
+    return render_template(
+        "classes/mistakes.html",
+        mine=mine,
+        assignment=found,
+        problems=problems,
+        table=table,
+        packages=services().packages,
+        learners=len(lines),
+    )
+
+
+def _named(
+    session: Session, found: Assignment, problems: list[int], joined: dict[str, float]
+) -> dict[int, dict[str, set[str]]]:
+    """Problem -> name of a known mistake -> users in whose submissions it was named."""
+    query = (
+        select(Submission.user, Submission.problem, Submission.created_at, Judgement.verdict)
+        .join(Judgement, Judgement.id == Submission.current_judgement)
+        .where(
+            Submission.problem.in_(problems),
+            Submission.created_at >= found.opens_at,
+            Judgement.status != Status.ACCEPTED,
+        )
+    )
+    named: dict[int, dict[str, set[str]]] = {}
+    for user, problem, at, verdict in session.execute(query):
+        if user not in joined or at < joined[user]:
+            continue
+        for entry in verdict.get("diagnosis") or []:
+            for name in entry["names"]:
+                named.setdefault(problem, {}).setdefault(name, set()).add(user)
+    return named

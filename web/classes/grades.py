@@ -1,0 +1,170 @@
+"""The grade book of an assignment, computed from what was submitted each time it is looked at. Nothing of it is stored: a
+rejudge shows at once, and the time of a submission is that of its arrival, whenever it was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from judge.core.status import Status
+from judge.store import Judgement, Submission
+from web.accounts.tables import User
+from web.classes.tables import AssignedProblem, Assignment, Member
+
+MINUTE_S = 60.0  # a deadline is written to the minute and lasts until that minute is over
+# Not the learner's doing: neither counts as an attempt.
+UNCOUNTED = frozenset({Status.SYSTEM_ERROR, Status.CANCELLED})
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A submission as far as grading looks at it."""
+
+    id: int
+    user: str
+    problem: int
+    created_at: float
+    status: Status
+    passed: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a learner has in one problem. `best` is the attempt that counts, None if there is none; `tries` how many were
+    counted; `waiting` how many have no verdict yet."""
+
+    points: float
+    best: Attempt | None
+    tries: int
+    waiting: int
+    late: bool
+
+    @property
+    def solved(self) -> bool:
+        return self.best is not None and self.best.status is Status.ACCEPTED
+
+
+@dataclass(frozen=True)
+class Line:
+    """A learner's line of the grade book."""
+
+    member: Member
+    user: User
+    cells: Mapping[int, Cell]
+
+    @property
+    def points(self) -> float:
+        return round(sum(c.points for c in self.cells.values()), 2)
+
+
+def grade(assignment: Assignment, points: int, joined_at: float, attempts: Iterable[Attempt]) -> Cell:
+    """Grade one learner's attempts at one problem. The best counts, of equals the earliest."""
+    counted = [a for a in sorted(attempts, key=lambda a: a.id) if _counts(assignment, joined_at, a)]
+    if assignment.attempts is not None:
+        counted = counted[: assignment.attempts]
+    best: tuple[float, Attempt] | None = None
+    for attempt in counted:
+        worth = _worth(assignment, points, attempt)
+        if attempt.status.is_final and (best is None or worth > best[0] or _is_further(worth, attempt, best)):
+            best = (worth, attempt)
+    return Cell(
+        points=best[0] if best else 0.0,
+        best=best[1] if best else None,
+        tries=len(counted),
+        waiting=sum(not a.status.is_final for a in counted),
+        late=best is not None and is_late(assignment, best[1].created_at),
+    )
+
+
+def is_late(assignment: Assignment, at: float) -> bool:
+    """True for what comes after the deadline."""
+    return at >= assignment.deadline_at + MINUTE_S
+
+
+def is_closed(assignment: Assignment, at: float) -> bool:
+    """True when nothing counts any more."""
+    return at >= assignment.closes_at + MINUTE_S
+
+
+def book(
+    session: Session,
+    assignment: Assignment,
+    problems: Sequence[AssignedProblem],
+    learners: Sequence[tuple[Member, User]],
+) -> list[Line]:
+    """The lines of these learners, in their order; one query for all."""
+    keys = {user.key for _, user in learners}
+    found: dict[tuple[str, int], list[Attempt]] = {}
+    for attempt in _attempts(session, assignment, [p.problem for p in problems], keys):
+        found.setdefault((attempt.user, attempt.problem), []).append(attempt)
+    return [
+        Line(
+            member,
+            user,
+            {
+                p.problem: grade(assignment, p.points, member.joined_at, found.get((user.key, p.problem), []))
+                for p in problems
+            },
+        )
+        for member, user in learners
+    ]
+
+
+def _attempts(
+    session: Session, assignment: Assignment, problems: Sequence[int], keys: set[str]
+) -> Iterable[Attempt]:
+    query = (
+        select(
+            Submission.id,
+            Submission.user,
+            Submission.problem,
+            Submission.created_at,
+            Submission.status,
+            Judgement.passed,
+            Judgement.total,
+        )
+        .outerjoin(Judgement, Judgement.id == Submission.current_judgement)
+        .where(
+            Submission.problem.in_(problems),
+            Submission.public_only.is_(False),
+            Submission.created_at >= assignment.opens_at,
+            Submission.created_at < assignment.closes_at + MINUTE_S,
+        )
+        .order_by(Submission.id)
+    )
+    for row in session.execute(query):
+        if row.user in keys:
+            yield Attempt(
+                row.id,
+                row.user,
+                row.problem,
+                row.created_at,
+                Status(row.status),
+                row.passed or 0,
+                row.total or 0,
+            )
+
+
+def _counts(assignment: Assignment, joined_at: float, attempt: Attempt) -> bool:
+    in_time = assignment.opens_at <= attempt.created_at and not is_closed(assignment, attempt.created_at)
+    return in_time and attempt.created_at >= joined_at and attempt.status not in UNCOUNTED
+
+
+def _worth(assignment: Assignment, points: int, attempt: Attempt) -> float:
+    if attempt.status is Status.ACCEPTED:
+        share = 1.0
+    else:
+        share = attempt.passed / attempt.total if assignment.partial and attempt.total else 0.0
+    if is_late(assignment, attempt.created_at):
+        share *= assignment.late_percent / 100
+    return round(points * share, 2)
+
+
+def _is_further(worth: float, attempt: Attempt, best: tuple[float, Attempt]) -> bool:
+    """Of two that are worth the same, the solved one, then the one with more cases passed."""
+    mine = (attempt.status is Status.ACCEPTED, attempt.passed)
+    return worth == best[0] and mine > (best[1].status is Status.ACCEPTED, best[1].passed)

@@ -1,0 +1,66 @@
+"""Links into a class. Who has one may join as a learner, until it ends, is used up or closed."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from judge.store import now
+from web.classes.tables import Class, Invitation, Member
+
+DAY_S = 24 * 3600.0
+
+
+def make(session: Session, class_id: int, *, days: int, most_uses: int) -> str:
+    """A new link's token. It is not kept, only its hash."""
+    token = secrets.token_urlsafe(24)
+    at = session.scalars(select(now())).one()
+    session.add(
+        Invitation(
+            class_id=class_id, token_hash=_hash(token), expires_at=at + days * DAY_S, most_uses=most_uses
+        )
+    )
+    return token
+
+
+def close(session: Session, link: Invitation) -> None:
+    session.execute(update(Invitation).where(Invitation.id == link.id).values(closed_at=now()))
+
+
+def find(session: Session, token: str) -> tuple[Invitation, Class] | None:
+    """The link of that token and its class; None if it leads nowhere (any more)."""
+    query = (
+        select(Invitation, Class)
+        .join(Class, Class.id == Invitation.class_id)
+        .where(
+            Invitation.token_hash == _hash(token),
+            Invitation.closed_at.is_(None),
+            Invitation.expires_at > now(),
+            Invitation.uses < Invitation.most_uses,
+            Class.archived_at.is_(None),
+        )
+    )
+    row = session.execute(query).one_or_none()
+    return (row[0], row[1]) if row is not None else None
+
+
+def use(session: Session, link: Invitation, user: int) -> bool:
+    """Bring somebody in. False if the link has been used up meanwhile; being in already costs nothing."""
+    if session.get(Member, (link.class_id, user)) is not None:
+        return True
+    spent = session.execute(
+        update(Invitation)
+        .where(Invitation.id == link.id, Invitation.uses < Invitation.most_uses)
+        .values(uses=Invitation.uses + 1)
+    )
+    if spent.rowcount != 1:  # type: ignore[attr-defined]  # an UPDATE's result has it
+        return False
+    session.add(Member(class_id=link.class_id, user_id=user))
+    return True
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,191 @@
+"""The people of a class: roster import and export, adding one, removing, new passwords, links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, abort, flash, redirect, render_template, request, url_for
+from flask_babel import gettext
+from sqlalchemy import select
+
+from judge.store import now
+from web.accounts import passwords, people
+from web.accounts.names import NameRefused
+from web.accounts.people import AccountRefused
+from web.accounts.tables import Role, User
+from web.classes import links, roster
+from web.classes.access import Seat, learner_or_404, seat
+from web.classes.blueprint import Page, blueprint
+from web.classes.csv_files import csv_response
+from web.classes.forms import AddPerson, NewInvitation
+from web.classes.tables import Invitation, Member, Part
+from web.forms import fields
+from web.services import services
+
+
+@blueprint.get("/<int:number>/people", endpoint="people_show")
+def show(number: int) -> str:
+    return _page(seat(number, teaching=True))
+
+
+def _page(mine: Seat, form: AddPerson | None = None, error: str = "", **more: Any) -> str:
+    with services().store.read() as session:
+        at = session.scalars(select(now())).one()
+        open_links = session.scalars(
+            select(Invitation).where(
+                Invitation.class_id == mine.of.id,
+                Invitation.closed_at.is_(None),
+                Invitation.expires_at > at,
+                Invitation.uses < Invitation.most_uses,
+            )
+        ).all()
+        return render_template(
+            "classes/people.html",
+            mine=mine,
+            learners=roster.members(session, mine.of.id, Part.LEARNER),
+            teachers=roster.members(session, mine.of.id, Part.TEACHER),
+            form=form or AddPerson(formdata=None),
+            link_form=NewInvitation(formdata=None),
+            links=open_links,
+            error=error,
+            may_register=services().settings.registration in ("link", "open"),
+            **more,
+        )
+
+
+@blueprint.post("/<int:number>/people/roster", endpoint="people_preview")
+def preview(number: int) -> Page:
+    """Read a roster and say what would come of it; nothing changes yet."""
+    mine = seat(number, teaching=True)
+    data = fields().get("file", b"")
+    try:
+        if not data:
+            raise roster.RosterRefused(gettext("Choose a file first: a CSV with sign-in name and name."))
+        found = roster.read(data)
+    except roster.RosterRefused as refused:
+        return _page(mine, error=str(refused)), 422
+    with services().store.read() as session:
+        known = roster.known_logins(session, found.rows)
+    text = "\n".join(f"{row.login},{_quoted(row.name)}" for row in found.rows)
+    return render_template("classes/roster.html", mine=mine, found=found, known=known, text=text)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@blueprint.post("/<int:number>/people/enter", endpoint="people_enter")
+def enter(number: int) -> Page:
+    """Enter the people of a roster that `preview` has shown; the page shows the new passwords, this once."""
+    mine = seat(number, teaching=True)
+    try:
+        found = roster.read(fields().get("rows", b""))
+    except roster.RosterRefused as refused:
+        return _page(mine, error=str(refused)), 422
+    if found.bad:
+        return _page(mine, error=gettext("The roster was changed on its way: choose the file again.")), 422
+    with services().store.write() as session:
+        entered = roster.enter(session, mine.of, found.rows, mine.who.key)
+    return render_template("classes/entered.html", mine=mine, entered=entered)
+
+
+@blueprint.post("/<int:number>/people/add", endpoint="people_add")
+def add(number: int) -> Page:
+    """Add one person: an account that exists, or, with a name, a new one."""
+    mine = seat(number, teaching=True)
+    form = AddPerson()
+    if not form.validate_on_submit():
+        return _page(mine, form), 422
+    password = None
+    try:
+        with services().store.write() as session:
+            user = people.by_login(session, form.login.data)
+            if user is None:
+                if not (form.name.data or "").strip():
+                    text = gettext(
+                        "There is no account with this sign-in name. Write a name too, and one is made."
+                    )
+                    raise NameRefused(text)
+                password = passwords.drawn()
+                user = people.create(
+                    session,
+                    login=form.login.data,
+                    name=form.name.data,
+                    password_hash=passwords.quickly_hashed(password),
+                    must_change=True,
+                )
+            if session.get(Member, (number, user.id)) is not None:
+                raise AccountRefused(gettext("%(name)s is in the class already.", name=user.name))
+            made = password is not None
+            session.add(Member(class_id=number, user_id=user.id, part=form.part.data, account_made_here=made))
+            people.note(session, mine.who.key, "added", f"class {number}", user=user.id, part=form.part.data)
+    except (NameRefused, AccountRefused) as refused:
+        (form.name if getattr(refused, "field", "") == "name" else form.login).errors = [str(refused)]
+        return _page(mine, form), 422
+    if password is not None:
+        return _page(mine, handed_over=(user, password))
+    flash(gettext("%(name)s is in the class now.", name=user.name))
+    return redirect(url_for(".people_show", number=number), 303)
+
+
+@blueprint.get("/<int:number>/people.csv", endpoint="people_export")
+def export(number: int) -> Response:
+    """The roster as CSV; what `preview` reads back."""
+    mine = seat(number, teaching=True)
+    with services().store.read() as session:
+        rows = [(user.login, user.name) for _, user in roster.members(session, mine.of.id, Part.LEARNER)]
+    return csv_response(f"class-{number}.csv", [(gettext("login"), gettext("name")), *rows])
+
+
+@blueprint.post("/<int:number>/people/<int:user>/remove", endpoint="people_remove")
+def remove(number: int, user: int) -> Page:
+    """Take somebody out of the class. The account stays, and so does what it submitted."""
+    mine = seat(number, teaching=True)
+    with services().store.write() as session:
+        found = session.get(Member, (number, user)) if user < 2**63 else None
+        if found is None:
+            abort(404)
+        if found.part == Part.TEACHER and len(roster.members(session, number, Part.TEACHER)) < 2:
+            flash(gettext("A class needs a teacher: add another one first."), "error")
+        else:
+            session.delete(found)
+            people.note(session, mine.who.key, "removed", f"class {number}", user=user)
+    return redirect(url_for(".people_show", number=number), 303)
+
+
+@blueprint.post("/<int:number>/people/<int:user>/password", endpoint="people_new_password")
+def new_password(number: int, user: int) -> Page:
+    """Give a learner a new password, shown this once. Only for accounts that this class made."""
+    mine = seat(number, teaching=True)
+    member, account = learner_or_404(mine, user)
+    if not member.account_made_here or account.role != Role.LEARNER:
+        abort(403)
+    with services().store.write() as session:
+        changed = session.get_one(User, account.id)
+        password = people.reset_password(session, changed, mine.who.key)
+    return _page(mine, handed_over=(changed, password))
+
+
+@blueprint.post("/<int:number>/links", endpoint="people_make_link")
+def make_link(number: int) -> Page:
+    mine = seat(number, teaching=True)
+    form = NewInvitation()
+    if not form.validate_on_submit():
+        return _page(mine, error=" ".join(e for es in form.errors.values() for e in map(str, es))), 422
+    with services().store.write() as session:
+        token = links.make(session, number, days=form.days.data, most_uses=form.most_uses.data)
+        people.note(session, mine.who.key, "link_made", f"class {number}", days=form.days.data)
+    base = services().settings.site_url or request.host_url.rstrip("/")
+    return _page(mine, new_link=base + url_for("joining.show", token=token))
+
+
+@blueprint.post("/<int:number>/links/<int:link>/close", endpoint="people_close_link")
+def close_link(number: int, link: int) -> Page:
+    mine = seat(number, teaching=True)
+    with services().store.write() as session:
+        found = session.get(Invitation, link) if link < 2**63 else None
+        if found is None or found.class_id != number:
+            abort(404)
+        links.close(session, found)
+        people.note(session, mine.who.key, "link_closed", f"class {number}")
+    return redirect(url_for(".people_show", number=number), 303)

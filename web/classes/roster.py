@@ -1,0 +1,186 @@
+"""A roster as CSV: read whatever a school's programs write, report every bad line, and only then change anything."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+
+from flask_babel import gettext
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from web.accounts import passwords, people
+from web.accounts.names import NameRefused, clean_login, clean_name
+from web.accounts.tables import User
+from web.classes.tables import Class, Member, Part
+
+MOST_ROWS = 1000
+LOGIN_HEADS = {
+    *("login", "username", "user", "account", "id", "student id", "student number"),
+    *("学号", "登录名", "账号", "帐号", "用户名"),
+}
+NAME_HEADS = {"name", "full name", "student", "student name", "姓名", "名字", "学生姓名"}
+DELIMITERS = (",", ";", "\t")
+
+
+class RosterRefused(ValueError):
+    """The file is no roster; the text says why and what to do, in the reader's language."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A person of the roster; `line` counts from 1, the head included."""
+
+    line: int
+    login: str
+    name: str
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that cannot be taken, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass
+class Roster:
+    """A roster that was read. Invariant: no two rows have one login."""
+
+    rows: list[Row] = field(default_factory=list)
+    bad: list[BadLine] = field(default_factory=list)
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What became of a row. `password`: drawn for a new account, shown once; None if the account was there."""
+
+    row: Row
+    password: str | None
+    was_member: bool
+
+
+def read(data: bytes) -> Roster:
+    """A roster from a file's bytes: UTF-8, with or without a mark, or GBK as Excel in China writes it; commas,
+    semicolons or tabs; a head that names the columns for sign-in name and name, in either language and any order, or no
+    head and the columns in this order. Raises RosterRefused if nothing of it can be read."""
+    text, encoding = _decode(data)
+    roster = Roster(encoding=encoding)
+    head, lines = _table(text)
+    seen: dict[str, int] = {}
+    for number, cells in lines:
+        shown = ", ".join(cells)[:120]
+        try:
+            if len(cells) <= max(head):
+                raise NameRefused(gettext("The line has %(n)s columns; the name is missing.", n=len(cells)))
+            login, name = clean_login(cells[head[0]]), clean_name(cells[head[1]])
+        except NameRefused as refused:
+            roster.bad.append(BadLine(number, shown, str(refused)))
+            continue
+        if login in seen:
+            reason = gettext("The sign-in name is also that of line %(n)s.", n=seen[login])
+            roster.bad.append(BadLine(number, shown, reason))
+            continue
+        seen[login] = number
+        roster.rows.append(Row(number, login, name))
+    if not roster.rows and not roster.bad:
+        raise RosterRefused(gettext("The file has no line with a person."))
+    return roster
+
+
+def enter(session: Session, into: Class, rows: list[Row], actor: str) -> list[Entered]:
+    """Bring everybody of the roster into the class, in one transaction. Accounts that are there keep their name and
+    password; missing ones are made, each with a drawn password that has to be changed."""
+    entered = []
+    for row in rows:
+        user = people.by_login(session, row.login)
+        password = None
+        if user is None:
+            password = passwords.drawn()
+            user = people.create(
+                session,
+                login=row.login,
+                name=row.name,
+                password_hash=passwords.quickly_hashed(password),
+                must_change=True,
+            )
+        there = session.get(Member, (into.id, user.id))
+        if there is None:
+            session.add(Member(class_id=into.id, user_id=user.id, account_made_here=password is not None))
+        entered.append(Entered(row, password, there is not None))
+    people.note(session, actor, "roster", f"class {into.id}", entered=len(rows))
+    return entered
+
+
+def known_logins(session: Session, rows: list[Row]) -> set[str]:
+    """Those of the rows that have an account already."""
+    return set(session.scalars(select(User.login).where(User.login.in_([r.login for r in rows]))))
+
+
+def members(session: Session, of: int, part: Part) -> list[tuple[Member, User]]:
+    """The people of a class with that part, by name."""
+    query = (
+        select(Member, User)
+        .join(User, User.id == Member.user_id)
+        .where(Member.class_id == of, Member.part == part)
+        .order_by(User.name, User.id)
+    )
+    return [(member, user) for member, user in session.execute(query)]
+
+
+def _decode(data: bytes) -> tuple[str, str]:
+    for encoding in ("utf-8-sig", "gb18030"):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text, encoding
+    raise RosterRefused(
+        gettext("The file is no text in UTF-8 or GBK. In Excel: “Save as”, “CSV UTF-8 (comma delimited)”.")
+    )
+
+
+def _table(text: str) -> tuple[tuple[int, int], list[tuple[int, list[str]]]]:
+    """Which columns hold sign-in name and name, and the lines under the head that are not empty."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    lines = []
+    try:
+        for cells in reader:
+            trimmed = [c.strip() for c in cells]
+            if any(trimmed):
+                lines.append((reader.line_num, trimmed))
+    except csv.Error as error:
+        raise RosterRefused(
+            gettext(
+                "Line %(n)s is no CSV (%(error)s): is a quotation mark left open?",
+                n=reader.line_num,
+                error=error,
+            )
+        ) from None
+    if len(lines) > MOST_ROWS + 1:
+        raise RosterRefused(
+            gettext(
+                "The file has %(n)s lines; at most %(most)s people can be entered at once.",
+                n=len(lines),
+                most=MOST_ROWS,
+            )
+        )
+    heads = [c.lower() for c in lines[0][1]] if lines else []
+    login = next((i for i, h in enumerate(heads) if h in LOGIN_HEADS), None)
+    name = next((i for i, h in enumerate(heads) if h in NAME_HEADS), None)
+    if login is not None and name is not None:
+        return (login, name), lines[1:]
+    if login is not None or name is not None:
+        raise RosterRefused(
+            gettext(
+                "The head of the file needs two columns: login (学号) and name (姓名). One of them is missing."
+            )
+        )
+    return (0, 1), lines

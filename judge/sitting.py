@@ -11,7 +11,7 @@ from judge.core.case import HIDDEN, PUBLIC, TEACH, Case, Failure, Outcome
 from judge.core.diagnose import Component, Diagnoser, Finding
 from judge.core.rng import Rng
 from judge.core.status import Status
-from judge.core.values import printable, size_of, to_display
+from judge.core.values import display_outputs, printable, size_of, to_display
 from judge.core.verdict import CaseResult, Message
 from judge.exam import Exam, case_frame
 from judge.patience import Patience
@@ -118,7 +118,7 @@ class Sitting:
         else:
             found = self.exam.mismatches_of(static, reply, outcome)
         if not hidden:
-            result.got = {k: to_display(v) for k, v in outcome.items()}
+            result.got = display_outputs(outcome)
         if found:
             result.status = Status.WRONG_ANSWER
             shown = found[:SHOWN_MISMATCHES]

@@ -9,6 +9,7 @@ list, a float that JSON lacks is `{"float": "nan"}`, and a dict whose keys are n
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 # dtype names that may cross the sandbox border, with the bytes an element takes.
@@ -25,6 +26,8 @@ DTYPES = {
     "float64": 8,
 }
 MOST_SHOWN = 20_000  # elements of a tensor, or characters, that are still shown
+MOST_PARTS = 200  # of an output
+WORD = 40  # characters of a text that is not shown whole
 RESERVED = frozenset({"tensor", "dict", "float"})
 
 
@@ -84,6 +87,40 @@ def to_display(value: Any, field: str = "") -> Any:
             return {printable(k): to_display(v, f"{field}.{k}") for k, v in value.items()}
         return {"dict": [[to_display(k, field), to_display(v, f"{field}[{k!r}]")] for k, v in value.items()]}
     raise ValueFormError(field, type(value).__name__)
+
+
+def display_outputs(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The display form of what a submission gave. It chooses how many parts that has and what they are called: beyond
+    MOST_SHOWN in all, parts are described in a word, and the last of very many are left out."""
+    left = MOST_SHOWN
+    shown: dict[str, Any] = {}
+    for name, value in outputs.items():
+        left -= reading_length(value) + len(name)
+        if len(shown) == MOST_PARTS:
+            break
+        shown[printable(name)] = to_display(value) if left >= 0 else _in_a_word(value)
+    return shown
+
+
+def reading_length(value: Any) -> int:
+    """`size_of`, where a text counts by its length and a dict by its keys too."""
+    if isinstance(value, str):
+        return 1 + len(value)
+    if isinstance(value, dict):
+        return 1 + sum(reading_length(k) + reading_length(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return 1 + sum(reading_length(v) for v in value)
+    return size_of(value)
+
+
+def _in_a_word(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value[:WORD]) + " …"
+    if isinstance(value, list | tuple | dict):
+        return f"{type(value).__name__} [{len(value)}] …"
+    if hasattr(value, "numel"):
+        return f"{dtype_name(value)} {list(value.shape)} …"
+    return to_display(value)
 
 
 def _display_floats(data: Any) -> Any:

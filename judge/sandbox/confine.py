@@ -40,6 +40,7 @@ def limit_resources(resources: Resources) -> None:
     limit(resource.RLIMIT_FSIZE, resources.file_size)
     limit(resource.RLIMIT_NOFILE, resources.open_files)
     limit(resource.RLIMIT_MSGQUEUE, 0)
+    limit(resource.RLIMIT_SIGPENDING, 64)  # counted by user, and the judge may be the same
     limit(resource.RLIMIT_MEMLOCK, 0)
     limit(resource.RLIMIT_STACK, 8 << 20)
     limit(resource.RLIMIT_AS, resources.memory)

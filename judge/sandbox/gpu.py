@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from judge.core.status import Status
 from judge.sandbox.client import Scene
 from judge.sandbox.local import LocalChild, LocalStage
-from judge.sandbox.process import ChildLimits, Ending, SandboxError, anonymous_bytes, ending
+from judge.sandbox.process import ChildLimits, Ending, SandboxError, ending, memory_of
 
 SCRUB_DEADLINE_S = 60.0
 UID = 60_999  # below those of tier `strong`; one is enough, since one has the GPU at a time
@@ -87,7 +87,7 @@ class GpuChild(LocalChild):
         self._gpu = stage
         self._has_turn = False
         self._at_start_mb = 0.0
-        self._anon_at_start = 0
+        self._bytes_at_start = 0
         super().__init__(stage, limits)
 
     def environment(self) -> dict[str, str]:
@@ -113,14 +113,14 @@ class GpuChild(LocalChild):
             raise SandboxError(f"the process could not be confined: {self.printed()}")
         self.forget_output()
         self._at_start_mb = self._gpu.memory.used_mb() if self._gpu.memory else 0.0
-        self._anon_at_start = anonymous_bytes(self._process.pid)
+        self._bytes_at_start = memory_of(self._process.pid)
 
     def _over_limit(self, before: float, cpu_limit_ms: int, end: float) -> Ending | None:
         over = super()._over_limit(before, cpu_limit_ms, end)
         if over is not None:
             return over
         # No RLIMIT_AS here: CUDA reserves address space by the terabyte.
-        if anonymous_bytes(self._process.pid) - self._anon_at_start > self.limits.memory_mb << 20:
+        if memory_of(self._process.pid) - self._bytes_at_start > self.limits.memory_mb << 20:
             return ending(Status.MEMORY_LIMIT, "memory_limit", limit_mb=self.limits.memory_mb)
         memory = self._gpu.memory
         if memory is not None and memory.used_mb() - self._at_start_mb > self._gpu.device_mb:

@@ -87,7 +87,7 @@ class Child:
         self._pidfd = -1
         self._clock = 0
         self._pid = 0
-        self._anon_at_start = 0
+        self._least_bytes = 0
         self._started_at = 0.0
         self._closed = False
 
@@ -104,6 +104,7 @@ class Child:
         except ProcessLookupError:
             return self._end_from_exit()
         self._clock = linux.cpu_clock(self._pid)
+        self._least_bytes = memory_of(self._pid)
         return None
 
     def _next_report(self, deadline_s: float) -> dict[str, Any] | None:
@@ -236,9 +237,10 @@ class Child:
             )
         if time.monotonic() > end:
             return self._too_long(cpu - cpu_start)
-        anon = anonymous_bytes(self._pid)
-        self._anon_at_start = self._anon_at_start or anon
-        if anon - self._anon_at_start > self.limits.memory_mb << 20:
+        held = memory_of(self._pid)
+        # What it was forked with is no merit: a program that gives that back must not have it on top of its limit.
+        self._least_bytes = min(self._least_bytes, held or self._least_bytes)
+        if held - self._least_bytes > self.limits.memory_mb << 20:
             return ending(Status.MEMORY_LIMIT, "memory_limit", limit_mb=self.limits.memory_mb)
         return None
 
@@ -305,13 +307,13 @@ class Child:
             raise SandboxError("a child did not end within its deadline after SIGKILL")
 
 
-def anonymous_bytes(pid: int) -> int:
-    """Resident memory that is a process's own (RssAnon). 0 once it is gone."""
+def memory_of(pid: int) -> int:
+    """Bytes of resident memory that no file stands behind: a process's own (RssAnon), and what it could share with others
+    (RssShmem). 0 once it is gone."""
     try:
         with open(f"/proc/{pid}/status") as file:
-            for line in file:
-                if line.startswith("RssAnon:"):
-                    return int(line.split()[1]) * 1024
+            kept = [line for line in file if line.startswith(("RssAnon:", "RssShmem:"))]
+            return sum(int(line.split()[1]) for line in kept) * 1024
     except (FileNotFoundError, ProcessLookupError):
         pass  # it has ended: the next poll says how
     return 0

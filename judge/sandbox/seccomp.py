@@ -18,10 +18,11 @@ SECCOMP_SET_MODE_FILTER = 1
 
 # Memory, files that are already visible, time, own signals, threads' locks. Absent on purpose: every way to make a
 # process or a thread, sockets, ptrace and process_vm_*, mounts and namespaces, io_uring, bpf, keys, memfd, chmod and
-# links, changing limits, identities, times of files, or files by name (truncate: old Landlock does not know it).
+# links, changing limits, identities, times of files, or files by name (truncate: old Landlock does not know it); mincore,
+# which tells what of a file others have read.
 ALLOWED = """
 read write readv writev pread64 pwrite64 close close_range fstat newfstatat stat lstat statx statfs fstatfs lseek
-mmap munmap mprotect mremap madvise brk mincore membarrier
+mmap munmap mprotect mremap madvise brk membarrier
 rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending sigaltstack kill tgkill
 access faccessat faccessat2 open openat creat readlink readlinkat getdents64 getcwd chdir umask
 rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat fsync fdatasync ftruncate

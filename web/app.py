@@ -27,6 +27,7 @@ from web import (
     local,
     problems,
     script_texts,
+    search,
     security,
     submissions,
 )
@@ -79,7 +80,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     assets.init_app(app)
     display.init_app(app)
     script_texts.init_app(app)
-    for feature in (local, accounts, classes, course, problems, submissions):
+    for feature in (local, accounts, classes, course, problems, search, submissions):
         feature.init_app(app)
     return app
 

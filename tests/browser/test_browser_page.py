@@ -162,7 +162,19 @@ def test_everything_is_reached_by_keyboard(open_page):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/problems", "/problems/200", "/problems/201", "/chapters/17", "/submissions"]
+    "path",
+    [
+        *(
+            "/",
+            "/problems",
+            "/problems/200",
+            "/problems/201",
+            "/chapters/17",
+            "/submissions",
+            "/search?q=page",
+        ),
+        "/chapters/17/files/minisgl/attention/fi.py",
+    ],
 )
 def test_a_narrow_screen_needs_no_sideways_scrolling(open_page, path):
     page = open_page(path, "zh-CN")
@@ -194,3 +206,18 @@ def test_a_running_submission_is_cancelled_by_its_button(open_page):
     number = result.get_attribute("data-submission")
     row = page.locator("[data-history] tr", has=page.locator(f'a[href="/submissions/{number}"]'))
     row.locator(".badge.cancelled").wait_for()
+
+
+def test_a_slash_goes_to_the_search_and_types_in_the_editor(open_page):
+    page = open_page("/problems/200")
+    ready(page)
+    page.keyboard.press("/")
+    assert page.evaluate("() => document.activeElement.type") == "search"
+    page.keyboard.type("radix")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=radix")
+    page.goto(page.url.partition("/search")[0] + "/problems/200")
+    ready(page)
+    write(page, "a = 1 ")
+    page.keyboard.type("/ 2")
+    assert editor_text(page) == "a = 1 / 2"

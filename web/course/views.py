@@ -9,6 +9,7 @@ from flask import Blueprint, abort, render_template
 from judge.store import reading
 from tools.steps import tree_files
 from tools.steps_manifest import ROOT
+from tools.steps_needs import builds_on
 from tools.steps_track import load_track
 from web.course.files import (
     added_symbols,
@@ -20,6 +21,7 @@ from web.course.files import (
     targets,
 )
 from web.course.problems import problems_by_chapter, track_problems
+from web.course.progress import next_problem, progress
 from web.course.tree import file_mark, folder_tree
 from web.i18n import language
 from web.services import services, user
@@ -30,17 +32,29 @@ blueprint = Blueprint("course", __name__, template_folder="templates")
 
 @blueprint.get("/")
 def index() -> str:
-    """All chapters by stage, each with its problems and what I solved of them."""
+    """The map of the course: chapters by stage with what they build on, what I solved of each, and what comes next."""
     chapters = list(services().chapters.values())
     stages = [(stage, list(group)) for stage, group in groupby(chapters, lambda c: c.stage[language()])]
+    problems, tracked = problems_by_chapter(), track_problems()
+    with services().store.read() as session:
+        standing = reading.standing(session, user())
+        latest = reading.history(session, user(), limit=1)
+    course = [p for c in chapters for p in problems.get(c.number, [])] + tracked
     return render_template(
         "course/index.html",
         stages=stages,
-        problems=problems_by_chapter(),
+        problems=problems,
         track=load_track(),
-        tracked=track_problems(),
-        standing=_standing(),
+        tracked=tracked,
+        standing=standing,
         sizes={c.number: len(tree_files(c.number)) for c in chapters},
+        needs={c.number: builds_on(c.number) for c in chapters},
+        progress=lambda *chapters: progress(
+            [p for c in chapters for p in problems.get(c.number, [])], standing
+        ),
+        track_progress=progress(tracked, standing),
+        whole=progress(course, standing),
+        next=next_problem(course, standing, latest[0].problem if latest else None),
     )
 
 
@@ -61,6 +75,7 @@ def chapter(number: int) -> str:
         contents=headings(source) if source is not None else [],
         tree=folder_tree(chapter, tree_files(number)),
         changes=changes(chapter),
+        needs=[services().chapters[n] for n in builds_on(number)],
         main=code_lines((ROOT / chapter.main).read_text("utf-8")) if chapter.main else None,
         output=chapter.output.read_text("utf-8") if chapter.output.is_file() else None,
         problems=problems_by_chapter().get(number, []),

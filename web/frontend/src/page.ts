@@ -1,6 +1,8 @@
 // What every page has: local times, pictures, and a live view if a submission on it is still being judged.
 import { enliven } from "./enliven";
+import { siteKeys } from "./keys";
 import { follow } from "./live";
 
 enliven(document);
+siteKeys();
 for (const holder of document.querySelectorAll<HTMLElement>("[data-result]")) follow(holder, enliven);

@@ -2,6 +2,7 @@
 import { loadDraft, saveDraft } from "./draft";
 import type { Editor } from "./editor";
 import { enliven } from "./enliven";
+import { siteKeys } from "./keys";
 import { follow } from "./live";
 import { say } from "./texts";
 
@@ -118,5 +119,6 @@ async function start(): Promise<void> {
 }
 
 enliven(document);
+siteKeys();
 follow(holder, enliven, () => void refreshHistory());
 void start();

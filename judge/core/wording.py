@@ -222,6 +222,12 @@ DIAGNOSES: dict[str, dict[str, str]] = {
         "en": "On {agreed} of {failed} failing cases your output is what this program gives: {text} In the others "
         "something else is wrong.",
     },
+    "all_and_more": {
+        "zh": "没通过的用例里（{agreed}/{failed}），你的输出都和下面这种程序的一样；但有的用例它过不了，你通过了，"
+        "所以不完全是它。{text}",
+        "en": "On all {agreed} of {failed} failing cases your output is what this program gives, though you pass some "
+        "that it fails, so that is not quite it: {text}",
+    },
     "unexplained": {
         "zh": "{fields} 里还有上面没有解释的错误。",
         "en": "Something more is wrong in {fields} that the above does not explain.",
@@ -259,7 +265,11 @@ def say_diagnosis(entry: Mapping[str, Any], lang: str) -> str:
     text = entry.get("text") or {}
     params = {**(entry.get("params") or {}), "text": text.get(lang, "")}
     params["fields"] = ", ".join(entry.get("fields") or [])
-    kind = "mistake_in" if entry["kind"] == "mistake" and params.get("part") else entry["kind"]
+    kind = entry["kind"]
+    if kind == "mistake" and params.get("part"):
+        kind = "mistake_in"
+    elif kind == "partial" and params["agreed"] == params["failed"]:
+        kind = "all_and_more"
     return DIAGNOSES[kind][lang].format(**params)
 
 

@@ -77,3 +77,11 @@ def test_a_mistake_in_some_fields_says_in_which():
     assert wording.say_diagnosis(entry, "en").startswith("Your output is exactly")
     params["part"] = True
     assert wording.say_diagnosis(entry, "en").startswith("Your a is exactly")
+
+
+def test_partial_agreement_speaks_of_other_cases_only_if_there_are_any():
+    entry = {"kind": "partial", "fields": [], "params": {"agreed": 2, "failed": 3}, "text": {"en": "no."}}
+    assert wording.say_diagnosis(entry, "en").endswith(": no. In the others something else is wrong.")
+    entry["params"] = {"agreed": 3, "failed": 3}
+    assert wording.say_diagnosis(entry, "en").startswith("On all 3 of 3 failing cases")
+    assert wording.say_diagnosis(entry, "en").endswith("so that is not quite it: no.")

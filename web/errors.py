@@ -7,6 +7,7 @@ from flask import Flask, jsonify, render_template, request
 from flask_babel import gettext
 from flask_limiter import RateLimitExceeded
 from flask_wtf.csrf import CSRFError
+from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.wrappers import Response
 
@@ -18,6 +19,7 @@ log = structlog.get_logger("web")
 def init_app(app: Flask) -> None:
     app.register_error_handler(CSRFError, _csrf)
     app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(OperationalError, _database)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -94,6 +96,27 @@ def _csrf(error: CSRFError) -> tuple[str | Response, int]:
         "The page was open for too long, or in another session. Reload it and send the form again."
     )
     return _page(400, gettext("This form is no longer valid"), advice)
+
+
+def _database(error: OperationalError) -> tuple[str | Response, int]:
+    """A database that cannot write: what was sent is not kept, and the page says so."""
+    log.error("database_failed", path=request.path, method=request.method, reason=str(error.orig))
+    if "disk is full" in str(error.orig):
+        return _page(
+            507,
+            gettext("The disk is full"),
+            gettext(
+                "The site has no room to keep what you sent; it was not taken. Your text is still in the editor: copy it "
+                "to be safe, tell the teacher, and send it again later."
+            ),
+        )
+    return _page(
+        503,
+        gettext("The database is busy"),
+        gettext(
+            "It did not answer in time, and what you sent was not kept. Go back and send it again in a moment."
+        ),
+    )
 
 
 def _unexpected(error: Exception) -> tuple[str | Response, int]:

@@ -23,17 +23,21 @@ class Status(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """True once nothing changes any more: a judgement is appended, this status stays."""
+        """True once nothing changes by itself any more: a judgement is appended, this status stays until somebody has it
+        judged again."""
         return self not in (Status.QUEUED, Status.RUNNING)
 
 
 VERDICTS = frozenset(s for s in Status if s.is_final and s not in (Status.CANCELLED, Status.NOT_RUN))
 
-# RUNNING -> QUEUED is a lease that was lost or handed back; CANCELLED is the learner's own wish.
+# RUNNING -> QUEUED is a lease that was lost or handed back; CANCELLED is the learner's own wish; from a verdict back to
+# QUEUED leads a rejudge.
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.SYSTEM_ERROR}),
     Status.RUNNING: VERDICTS | {Status.QUEUED, Status.CANCELLED},
-    **{s: frozenset() for s in Status if s.is_final},
+    **{s: frozenset({Status.QUEUED}) for s in VERDICTS},
+    Status.CANCELLED: frozenset(),
+    Status.NOT_RUN: frozenset(),
 }
 
 

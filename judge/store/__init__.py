@@ -7,7 +7,7 @@ pages ask for, `bell` how a worker is woken. Nothing here knows how code is judg
 
 from judge.store.clock import now
 from judge.store.database import Store
-from judge.store.queue import Claim, Queue
+from judge.store.queue import Claim, Queue, TooManyQueued
 from judge.store.settings import StoreSettings
 from judge.store.tables import Base, CaseProgress, Judgement, Submission
 
@@ -20,5 +20,6 @@ __all__ = [
     "Store",
     "StoreSettings",
     "Submission",
+    "TooManyQueued",
     "now",
 ]

@@ -8,22 +8,33 @@ changes anything.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Update, delete, insert, select, update
+from sqlalchemy import Update, delete, func, insert, select, update
+from sqlalchemy.orm import Session
 
 from judge.core.status import TRANSITIONS, Status
 from judge.core.verdict import Json
+from judge.store import fairness
 from judge.store.clock import now
 from judge.store.database import Store
-from judge.store.tables import CaseProgress, Judgement, Submission
+from judge.store.tables import INTERACTIVE, REJUDGE, CaseProgress, Judgement, Submission
 
 LEASE_S = 15.0
 HEARTBEAT_S = 5.0
 MAX_CRASHES = 3
 SEED_BYTES = 16
+MOST_QUEUED = 20  # waiting submissions of one user
+
+
+class TooManyQueued(Exception):
+    """The user has as many submissions waiting as one may have: `most`."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"{most} submissions are waiting already")
+        self.most = most
 
 
 @dataclass(frozen=True)
@@ -44,14 +55,22 @@ class Claim:
 class Queue:
     """The queue of a store. Safe to use from threads and processes at once; holds no state of its own."""
 
-    def __init__(self, store: Store, *, lease_s: float = LEASE_S, max_crashes: int = MAX_CRASHES) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        lease_s: float = LEASE_S,
+        max_crashes: int = MAX_CRASHES,
+        most_queued: int = MOST_QUEUED,
+    ) -> None:
         self.store, self.lease_s, self.max_crashes = store, lease_s, max_crashes
+        self.most_queued = most_queued
 
     def submit(
         self, *, user: str, problem: int, version: str, source: bytes, public_only: bool = False
     ) -> int:
-        """Put a submission, exactly as it was received, at the end of the queue; returns its id. Its seed
-        is drawn here and never told."""
+        """Put a submission, exactly as it was received, into the queue; returns its id. Its seed is drawn here
+        and never told. Raises TooManyQueued."""
         row = Submission(
             user=user,
             problem=problem,
@@ -60,24 +79,55 @@ class Queue:
             public_only=public_only,
             seed=secrets.token_bytes(SEED_BYTES),
         )
+        waiting = select(func.count()).where(
+            Submission.user == user,
+            Submission.status == Status.QUEUED,
+            Submission.priority == INTERACTIVE,
+        )
         with self.store.write() as session:
+            if session.scalars(waiting).one() >= self.most_queued:
+                raise TooManyQueued(self.most_queued)
+            fairness.become_active(session, user)
             session.add(row)
             session.flush()
             return row.id
 
+    def rejudge(self, submissions: Sequence[int], versions: Mapping[int, str]) -> int:
+        """Have submissions that have a verdict judged again, after everybody who waits, with the seed they had;
+        returns how many. `versions`: problem -> the version to judge by; submissions to other problems stay as
+        they are. When they arrived does not change, and until the new verdict is there the old one counts."""
+        count = 0
+        with self.store.write() as session:
+            for problem, version in versions.items():
+                again = (
+                    _move(Status.QUEUED)
+                    .where(
+                        Submission.id.in_(submissions),
+                        Submission.problem == problem,
+                        Submission.current_judgement.is_not(None),
+                        Submission.finished_at.is_not(None),
+                    )
+                    .values(
+                        version=version,
+                        priority=REJUDGE,
+                        queued_at=now(),
+                        claimed_at=None,
+                        finished_at=None,
+                        child_started=False,
+                        crashes=0,
+                        total=None,
+                    )
+                )
+                count += int(session.execute(again).rowcount)  # type: ignore[attr-defined]
+        return count
+
     def claim(self, worker: str) -> Claim | None:
-        """Take the oldest queued submission, or None. Two workers never get the same one: the statement
+        """Take the submission whose turn it is, or None. Two workers never get the same one: the statement
         that finds it is the one that marks it."""
-        oldest = (
-            select(Submission.id)
-            .where(Submission.status == Status.QUEUED)
-            .order_by(Submission.id)
-            .limit(1)
-            .with_for_update(skip_locked=True)
-        )
+        following = fairness.next_in_line().with_for_update(skip_locked=True, of=Submission)
         take = (
             _move(Status.RUNNING)
-            .where(Submission.id == oldest.scalar_subquery())
+            .where(Submission.id == following.scalar_subquery())
             .values(
                 attempt=Submission.attempt + 1,
                 worker=worker,
@@ -85,6 +135,7 @@ class Queue:
                 lease_until=now() + self.lease_s,
                 child_started=False,
                 total=None,
+                charged_s=fairness.ESTIMATE_S,
             )
             .returning(Submission)
         )
@@ -93,6 +144,7 @@ class Queue:
             if row is None:
                 return None
             session.execute(delete(CaseProgress).where(CaseProgress.submission == row.id))
+            _charge(session, row, fairness.ESTIMATE_S)
             return Claim(
                 submission=row.id,
                 attempt=row.attempt,
@@ -138,10 +190,17 @@ class Queue:
         """Hand the submission back unfinished, as on a polite shutdown: it is queued again and no crash is
         counted."""
         with self.store.write() as session:
+            row = session.get(Submission, claim.submission)
+            if row is not None and row.attempt == claim.attempt and row.status == Status.RUNNING:
+                _charge(session, row, -row.charged_s)
             return _changed(
                 session,
                 _move(Status.QUEUED)
-                .where(Submission.id == claim.submission, Submission.attempt == claim.attempt)
+                .where(
+                    Submission.id == claim.submission,
+                    Submission.attempt == claim.attempt,
+                    Submission.status == Status.RUNNING,
+                )
                 .values(worker=None, claimed_at=None, lease_until=None, child_started=False, total=None),
             )
 
@@ -150,10 +209,15 @@ class Queue:
         so whoever judges it stops at the next case and writes nothing. False, and nothing changes, if there is no
         such submission, it is another's, or it has ended."""
         with self.store.write() as session:
+            row = session.get(Submission, submission)
+            if row is None or row.user != user or row.priority != INTERACTIVE:  # a rejudge is not theirs
+                return False
+            if row.status == Status.RUNNING:
+                _charge(session, row, _spent_s(session, row) - row.charged_s)
             ended = _changed(
                 session,
                 _move(Status.CANCELLED)
-                .where(Submission.id == submission, Submission.user == user)
+                .where(Submission.id == submission)
                 .values(finished_at=now(), lease_until=None, worker=None),
             )
             if ended:
@@ -172,6 +236,8 @@ class Queue:
             ).all()
             for row in lost:
                 row.crashes += row.child_started
+                if row.crashes < self.max_crashes:  # else `_finish` charges it
+                    _charge(session, row, _spent_s(session, row) - row.charged_s)
                 if row.crashes >= self.max_crashes:
                     session.flush()
                     self._finish(session, row.id, row.attempt, _given_up(row))
@@ -181,17 +247,24 @@ class Queue:
                     row.child_started = False
             return len(lost)
 
-    def _finish(self, session: Any, submission: int, attempt: int, verdict: dict[str, Json]) -> bool:
+    def _finish(self, session: Session, submission: int, attempt: int, verdict: dict[str, Json]) -> bool:
+        status = Status(verdict["status"])
+        before = session.get(Submission, submission)
+        if before is None or before.attempt != attempt or before.status != Status.RUNNING:
+            return False
+        counts = True
+        if status is Status.SYSTEM_ERROR and before.current_judgement is not None:
+            # Judging again has failed, by no fault of the submission: the verdict that it had goes on counting.
+            status = Status(session.get_one(Judgement, before.current_judgement).status)
+            counts = False
         ended = (
-            _move(Status(verdict["status"]))
+            _move(status)
             .where(Submission.id == submission, Submission.attempt == attempt)
             .values(finished_at=now(), lease_until=None, worker=None)
-            .returning(Submission.created_at, Submission.claimed_at, Submission.finished_at)
+            .returning(Submission.queued_at, Submission.claimed_at, Submission.finished_at)
         )
-        times = session.execute(ended).one_or_none()
-        if times is None:
-            return False
-        created, claimed, finished = times
+        queued, claimed, finished = (float(t or 0.0) for t in session.execute(ended).one())
+        judged_s = finished - claimed
         judgement = Judgement(
             submission=submission,
             attempt=attempt,
@@ -200,16 +273,29 @@ class Queue:
             total=verdict["total"],
             tier=verdict["tier"],
             verdict=verdict,
-            waited_s=claimed - created,
-            judged_s=finished - claimed,
+            waited_s=claimed - queued,
+            judged_s=judged_s,
         )
         session.add(judgement)
         session.flush()
-        session.execute(
-            update(Submission).where(Submission.id == submission).values(current_judgement=judgement.id)
-        )
+        _charge(session, before, judged_s - before.charged_s)
+        if counts:
+            session.execute(
+                update(Submission).where(Submission.id == submission).values(current_judgement=judgement.id)
+            )
         session.execute(delete(CaseProgress).where(CaseProgress.submission == submission))
         return True
+
+
+def _spent_s(session: Session, row: Submission) -> float:
+    """Seconds since it was claimed."""
+    return float(session.scalars(select(now())).one()) - (row.claimed_at or 0.0)
+
+
+def _charge(session: Session, row: Submission, seconds: float) -> None:
+    """Charge a submission's user; a rejudge is nobody's wish but the staff's."""
+    if row.priority == INTERACTIVE:
+        fairness.charge(session, row.user, seconds)
 
 
 def _move(new: Status) -> Update:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from judge.core.status import Status
 from judge.core.verdict import Json
+from judge.store import fairness
 from judge.store.tables import CaseProgress, Judgement, Submission
 
 
@@ -78,9 +79,7 @@ def find(session: Session, user: str, submission: int) -> Details | None:
         return None
     ahead = 0
     if row.status == Status.QUEUED:
-        ahead = session.scalars(
-            select(func.count()).where(Submission.status == Status.QUEUED, Submission.id < submission)
-        ).one()
+        ahead = session.scalars(fairness.ahead_of(submission)).one()
     return Details(**_fields(row), ahead=ahead)
 
 
@@ -112,7 +111,11 @@ def progress(
 def standing(session: Session, user: str) -> dict[int, bool]:
     """The problems that the user has submitted to: True if one submission (not just a run) was accepted."""
     query = (
-        select(Submission.problem, func.max((Submission.status == Status.ACCEPTED).cast(Integer)))
+        select(
+            Submission.problem,
+            func.max((func.coalesce(Judgement.status, "") == Status.ACCEPTED).cast(Integer)),
+        )
+        .outerjoin(Judgement, Judgement.id == Submission.current_judgement)
         .where(Submission.user == user, Submission.public_only.is_(False))
         .group_by(Submission.problem)
     )

@@ -26,6 +26,9 @@ class Base(DeclarativeBase):
     type_annotation_map: ClassVar = {float: Double, bytes: LargeBinary, dict[str, Any]: JSON}
 
 
+INTERACTIVE, REJUDGE = 0, 1  # priorities: somebody waits for the first
+
+
 class Submission(Base):
     """One submission, and its place in the queue.
 
@@ -36,7 +39,9 @@ class Submission(Base):
       nothing.
     - `crashes` counts leases that ran out after a child had been started, nothing else.
     - `status` is final exactly when `finished_at` is set; for a verdict `current_judgement` then names its
-      judgement.
+      judgement. While it is judged again, `current_judgement` keeps naming the one that counts so far.
+    - `created_at` is when it arrived and never changes; `queued_at` is when it was last put into the queue.
+    - `charged_s` is what its user's share was charged at the latest claim.
     - `seed` leaves the database for a worker only.
     """
 
@@ -48,9 +53,11 @@ class Submission(Base):
     version: Mapped[str] = mapped_column(String(16))
     source: Mapped[bytes]
     public_only: Mapped[bool] = mapped_column(default=False)
+    priority: Mapped[int] = mapped_column(default=INTERACTIVE)
     seed: Mapped[bytes] = mapped_column(LargeBinary(16))
     status: Mapped[str] = mapped_column(String(16), default=str(Status.QUEUED))
     created_at: Mapped[float] = mapped_column(default=now())
+    queued_at: Mapped[float] = mapped_column(default=now())
     claimed_at: Mapped[float | None]
     finished_at: Mapped[float | None]
     attempt: Mapped[int] = mapped_column(default=0)
@@ -58,6 +65,7 @@ class Submission(Base):
     lease_until: Mapped[float | None]
     child_started: Mapped[bool] = mapped_column(default=False)
     crashes: Mapped[int] = mapped_column(default=0)
+    charged_s: Mapped[float] = mapped_column(default=0.0)
     total: Mapped[int | None]
     current_judgement: Mapped[int | None] = mapped_column(ForeignKey("judgements.id", use_alter=True))
 
@@ -66,6 +74,15 @@ class Submission(Base):
         Index(None, "status", "lease_until"),
         Index(None, "user", "problem", "id"),
     )
+
+
+class Share(Base):
+    """How much judging a user has been given: `virtual_s`, in seconds (`fairness`)."""
+
+    __tablename__ = "shares"
+
+    user: Mapped[str] = mapped_column(String(64), primary_key=True)
+    virtual_s: Mapped[float]
 
 
 class Judgement(Base):

@@ -19,11 +19,12 @@ from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 
 from judge.core.wording import say
-from judge.store import reading
+from judge.store import TooManyQueued, reading
 from judge.store.reading import Details
 from web.errors import wants_json
 from web.forms import fields
 from web.i18n import language
+from web.limits import SUBMISSIONS
 from web.problems.views import problem_page, shown_source
 from web.services import package_or_404, services, user
 from web.submissions.compare import compare
@@ -35,6 +36,7 @@ blueprint = Blueprint("submissions", __name__, template_folder="templates")
 
 
 @blueprint.post("/problems/<int:problem>/submissions")
+@SUBMISSIONS
 def create(problem: int) -> AnyResponse | tuple[str | Response, int]:
     """Take a submission: field `source` (text) or `file`, and `public_only` for a run over the public
     cases. What is no program at all is taken too, and gets a verdict that says why; only what is too long
@@ -55,13 +57,20 @@ def create(problem: int) -> AnyResponse | tuple[str | Response, int]:
             say({"code": "source_too_large", "params": params}, language()),
             413,
         )
-    number = services().queue.submit(
-        user=user(),
-        problem=package.id,
-        version=package.version,
-        source=source,
-        public_only=sent.get("public_only") == b"1",
-    )
+    try:
+        number = services().queue.submit(
+            user=user(),
+            problem=package.id,
+            version=package.version,
+            source=source,
+            public_only=sent.get("public_only") == b"1",
+        )
+    except TooManyQueued as full:
+        text = gettext(
+            "%(n)s submissions of yours are waiting already. Wait for a verdict, or cancel one, then send this again.",
+            n=full.most,
+        )
+        return _refuse(package, shown_source(source), text, 429)
     services().ring()
     if wants_json():
         return jsonify(id=number, fragment=url_for(".fragment", submission=number)), 201

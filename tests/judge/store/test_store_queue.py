@@ -157,7 +157,7 @@ def test_nothing_leaves_a_final_status(store, submit, verdict, final):
             update(Submission).where(Submission.id == number).values(status=str(final), attempt=1)
         )
     queue = Queue(store)
-    assert TRANSITIONS[final] == frozenset()
+    assert TRANSITIONS[final] <= {Status.QUEUED}, "by a rejudge only"
     assert queue.claim("w") is None
     assert queue.recover() == 0
     assert row(store, number).status == str(final)

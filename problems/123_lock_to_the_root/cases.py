@@ -55,6 +55,7 @@ def teach():
         "twice_back": case([-1], [2], ("lock", 0), ("lock", 0), ("unlock", 0)),
         "fork": case([-1, 0, 0], [2, 3, 5], ("lock", 1), ("lock", 2)),
         "fork_back": case([-1, 0, 0], [2, 3, 5], ("lock", 1), ("lock", 2), ("unlock", 1)),
+        "grandchild": case([-1, 0, 1], [1, 2, 3], ("lock", 1), ("lock", 2)),
     }
 
 

@@ -52,6 +52,7 @@ def teach():
         "cached": case([(3, 2)], 2),
         "exact": case([2, 2], 2),
         "order": case([2, 1], 2),
+        "cached_and_next": case([(2, 1), 1], 2),
     }
 
 

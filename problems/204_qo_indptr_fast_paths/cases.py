@@ -56,6 +56,7 @@ def teach():
         "one_and_two": case((1, 2), (1, 3)),
         "two_decodes": case((1, 2), (2, 3)),
         "short_miss": case((0, 1), (0, 2)),
+        "one_new_token_each": case((0, 1), (0, 1)),
     }
 
 

@@ -43,6 +43,7 @@ def teach():
         "off_grid": case([5], 5),
         "nine": case([9], 12),
         "none": case([1], 0),
+        "seventeen": case([17], 32),
     }
 
 

@@ -71,6 +71,8 @@ def teach():
         "in_between": case(1, [1, 2], [3, 4], [1, 5]),
         "no_prefix": case(1, [1, 2], [3, 2]),
         "itself": case(1, [7, 7, 7]),
+        "two_lengths": case(1, [1], [1, 2]),
+        "starts_elsewhere": case(1, [1, 2], [2, 3]),
     }
 
 

@@ -61,6 +61,7 @@ def teach():
         "second_head": case([1], 2, 2, 2, 1, "HND", 1),
         "two_pages": case([2, 0], 3, 2, 1, 2),
         "hnd": case([0, 1], 3, 2, 2, 2, "HND"),
+        "far_page": case([1_000_000_000], 1, 1, 2, 1),
     }
 
 

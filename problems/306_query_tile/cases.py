@@ -61,6 +61,9 @@ def teach():
         "large_head": case([65], 1, 1, 256),
         "uneven": case([17, 1, 1], 1, 1),
         "ragged": case([20, 14], 1, 1),
+        "exactly_16": case([16], 1, 1),
+        "empty_request": case([0, 17], 1, 1),
+        "tiles_of_a_group": case([40], 4, 1),
     }
 
 

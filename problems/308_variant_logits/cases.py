@@ -71,6 +71,7 @@ def teach():
         "slope": case([[1.0, 2.0]], [1], [0, 1], slope=0.5),
         "slope_cap": case([[3.0, 3.0]], [1], [0, 1], soft_cap=1.0, slope=2.0),
         "slope_scale": case([[3.0, 3.0]], [1], [0, 1], scale=0.25, slope=2.0),
+        "window_ahead": case([[1.0, 2.0]], [0], [0, 1], window_left=1),
     }
 
 

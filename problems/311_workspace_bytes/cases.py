@@ -70,6 +70,7 @@ def teach():
         "lse": case([[2]], 1, 16, 2, 300),
         "heads": case([[2]], 2, 16, 1, 1000),
         "two_batches": case([[2], [2]], 1, 16, 1, 300),
+        "just_full": case([[2]], 1, 16, 1, 256),
     }
 
 

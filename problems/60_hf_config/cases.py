@@ -87,6 +87,7 @@ def teach():
         "old_type": case(8, 2, rope_scaling={"type": "linear"}),
         "eos": case(8, 2, eos_token_id=0),
         "eos_list": case(8, 2, eos_token_id=[1, 2]),
+        "both_thetas": case(8, 2, rope_theta=100.0, rope_parameters={"rope_theta": 500.0}),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,7 @@ from judge.store.reading import Details
 from web.course.sections import section_link
 from web.i18n import language
 from web.problems.reference import may_see_reference
+from web.together import Together, fail_together
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class Result:
     version: str = ""
     message: str = ""
     cases: list[CaseView] = field(default_factory=list)
-    hidden_messages: list[tuple[str, int]] = field(default_factory=list)
+    together: list[Together] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
     diagnosis: list[Diagnosis] = field(default_factory=list)
     counterexample: Counterexample | None = None
     picture: str | None = None
@@ -113,7 +114,6 @@ def present(found: Details, package: Package | None) -> Result:
     in_order = sorted(verdict["cases"], key=lambda c: place.get(_own_name(c), len(place)))
     requests = package.info.requests if package else {}
     cases = [case_view(c, public, i, requests) for i, c in enumerate(in_order, 1)]
-    hidden = Counter(c.message for c in cases if c.hidden and c.message)
     base |= {"total": verdict["total"]}
     return Result(
         **base,
@@ -124,8 +124,9 @@ def present(found: Details, package: Package | None) -> Result:
         version=verdict["version"],
         message=_said(verdict["message"]),
         cases=cases,
-        hidden_messages=hidden.most_common(),
-        diagnosis=[_diagnosis(d) for d in verdict["diagnosis"]],
+        together=fail_together(verdict["cases"], lang),
+        diagnosis=[_diagnosis(d) for d in verdict["diagnosis"] if d["kind"] != "common"],
+        shared=[say_diagnosis(d, lang) for d in verdict["diagnosis"] if d["kind"] == "common"],
         counterexample=_counterexample(verdict["counterexample"], requests),
         picture=package.picture if package else None,
         reference=_opens_reference(found, package),

@@ -34,11 +34,11 @@ export interface Editor {
   focus(): void;
 }
 
-/** Puts the editor in front of `area`. `submit` runs on Ctrl+Enter; Escape then Tab leaves the editor by keyboard. */
+/** Puts the editor in front of `area`. `submit` runs on Ctrl+Enter, with Shift for the public cases only; Escape then Tab leaves the editor by keyboard. */
 export function openEditor(
   area: HTMLTextAreaElement,
   text: string,
-  options: { nonce: string; label: string; changed: (text: string) => void; submit: () => void },
+  options: { nonce: string; label: string; changed: (text: string) => void; submit: (publicOnly: boolean) => void },
 ): Editor {
   const extensions: Extension[] = [
     EditorView.cspNonce.of(options.nonce),
@@ -59,7 +59,8 @@ export function openEditor(
     highlightSelectionMatches(),
     python(),
     keymap.of([
-      { key: "Mod-Enter", run: () => (options.submit(), true) },
+      { key: "Mod-Enter", run: () => (options.submit(false), true) },
+      { key: "Shift-Mod-Enter", run: () => (options.submit(true), true) },
       ...closeBracketsKeymap,
       ...defaultKeymap,
       ...searchKeymap,

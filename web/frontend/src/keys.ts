@@ -1,18 +1,45 @@
-// Keys that work on every page while nobody types: "/" goes to the search field.
-const TYPING = "input, textarea, select, [contenteditable=true]";
+// Keys that work while nobody types. Single ones can be switched off: a voice that dictates presses them unasked.
+const TYPING = "input, textarea, select, [contenteditable=true], dialog";
+const KEPT = "single-keys";
 
-/** True if a key belongs to what has the focus, or to the browser. */
-export function isTaken(event: KeyboardEvent): boolean {
-  const at = event.target instanceof Element ? event.target : null;
-  return event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || Boolean(at?.closest(TYPING));
+export type Action = () => void;
+
+/** True unless the reader has switched single keys off. */
+export function singleKeys(): boolean {
+  try {
+    return localStorage.getItem(KEPT) !== "off";
+  } catch {
+    return true; // storage is switched off, so the choice cannot have been made
+  }
+}
+
+export function setSingleKeys(on: boolean): void {
+  try {
+    if (on) localStorage.removeItem(KEPT);
+    else localStorage.setItem(KEPT, "off");
+  } catch {
+    // storage is switched off: the keys stay as they are
+  }
+}
+
+/** Has `actions[key]` run when that key is pressed and nothing else has a use for it. */
+export function listen(actions: Record<string, Action>): void {
+  document.addEventListener("keydown", (event) => {
+    const action = actions[event.key];
+    const at = event.target instanceof Element ? event.target : null;
+    const taken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || at?.closest(TYPING);
+    if (!action || taken || !singleKeys() || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    action();
+  });
 }
 
 export function siteKeys(): void {
-  document.addEventListener("keydown", (event) => {
-    const field = document.querySelector<HTMLInputElement>(".bar [type=search]");
-    if (event.key !== "/" || isTaken(event) || !field) return;
-    event.preventDefault();
-    field.focus();
-    field.select();
+  listen({
+    "/": () => {
+      const field = document.querySelector<HTMLInputElement>(".bar [type=search]");
+      field?.focus();
+      field?.select();
+    },
   });
 }

@@ -2,8 +2,11 @@
 import { loadDraft, saveDraft } from "./draft";
 import type { Editor } from "./editor";
 import { enliven } from "./enliven";
-import { siteKeys } from "./keys";
+import { helpDialog } from "./help";
+import { openNext, stepByStep } from "./hints";
+import { listen, siteKeys } from "./keys";
 import { follow } from "./live";
+import { resizable } from "./panes";
 import { say } from "./texts";
 
 const SAVE_AFTER_MS = 400;
@@ -22,6 +25,8 @@ const problem = one<HTMLElement>("[data-problem]").dataset["problem"] ?? "";
 const note = one<HTMLElement>("[data-draft]", form);
 const restore = one<HTMLButtonElement>("[data-restore]", form);
 const error = one<HTMLElement>("[data-error]", form);
+const statement = one<HTMLElement>(".statement");
+const results = one<HTMLElement>(".results");
 const holder = one<HTMLElement>("[data-result]");
 const past = one<HTMLElement>("[data-history]");
 const file = one<HTMLInputElement>("input[type=file]", form);
@@ -98,7 +103,7 @@ async function start(): Promise<void> {
     nonce: box.dataset["nonce"] ?? "",
     label: box.dataset["label"] ?? "",
     changed,
-    submit: () => void send(editor, false),
+    submit: (publicOnly) => void send(editor, publicOnly),
   });
   if (draft !== null) note.textContent = box.dataset["saved"] ?? "";
   form.addEventListener("submit", (event) => {
@@ -113,12 +118,27 @@ async function start(): Promise<void> {
     keep(starter);
     editor.focus();
   });
-  one<HTMLElement>("[data-shortcut]", form).hidden = false;
+  listen({ e: () => editor.focus() });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+    event.preventDefault();
+    void send(editor, event.shiftKey);
+  });
   window.addEventListener("pagehide", () => keep(editor.text()));
   box.dataset["ready"] = "yes";
 }
 
 enliven(document);
 siteKeys();
+resizable(one<HTMLElement>(".panes"), box);
+stepByStep(statement);
+listen({
+  h: () => openNext(statement),
+  r: () => {
+    results.scrollIntoView({ block: "nearest" });
+    results.focus({ preventScroll: true });
+  },
+  "?": helpDialog(),
+});
 follow(holder, enliven, () => void refreshHistory());
 void start();

@@ -1,3 +1,5 @@
 def qo_indptr(reqs, kv_indptr):
-    """int32 [B + 1]. reqs: list of (cached_len, device_len). kv_indptr: int32 [B + 1]."""
+    """int32 [B + 1]. reqs: list of (cached_len, device_len).
+    kv_indptr: int32 [B + 1].
+    """
     raise NotImplementedError

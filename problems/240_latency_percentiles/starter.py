@@ -1,3 +1,5 @@
 def latency_percentiles(requests, percents):
-    """(ttft: list[float], tpot: list[float]), seconds, one a percent. requests: list of [sent, times]."""
+    """(ttft: list[float], tpot: list[float]), seconds, one a percent.
+    requests: list of [sent, times].
+    """
     raise NotImplementedError

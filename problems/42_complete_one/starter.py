@@ -1,3 +1,5 @@
 def complete_one(self) -> None:
-    """After a forward: update self.cached_len and self.device_len, ints, in tokens."""
+    """After a forward: update self.cached_len and self.device_len,
+    ints, in tokens.
+    """
     raise NotImplementedError

@@ -4,5 +4,7 @@ MERGED = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_pro
 
 
 def merge_stream(tensors):
-    """tensors: an iterator of (name, tensor). Yields (name, tensor), merged, as soon as each can be."""
+    """tensors: an iterator of (name, tensor).
+    Yields (name, tensor), merged, as soon as each can be.
+    """
     raise NotImplementedError

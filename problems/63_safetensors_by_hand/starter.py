@@ -4,5 +4,8 @@ import torch
 
 
 def read_tensor(file, name):
-    """file: uint8 [n], a whole safetensors file; name: str. Returns the tensor of that name."""
+    """file: uint8 [n], a whole safetensors file; name: str.
+
+    Returns the tensor of that name.
+    """
     raise NotImplementedError

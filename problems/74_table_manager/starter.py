@@ -1,4 +1,4 @@
-"""Rows of the page table: which request has which, and what is written in them."""
+"""Rows of the page table: which request has which, and what is in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import torch
 
 
 class TableManager:
-    """Hands out rows 0 .. max_running_reqs - 1 of a page table, int32 [rows, max_seq_len]."""
+    """Hands out rows 0 .. max_running_reqs - 1 of a page table,
+    int32 [rows, max_seq_len].
+    """
 
     def __init__(self, max_running_reqs: int, page_table: torch.Tensor) -> None:
         raise NotImplementedError
@@ -29,5 +31,7 @@ class TableManager:
         raise NotImplementedError
 
     def write_pages(self, row: int, first: int, pages: torch.Tensor, page_size: int) -> None:
-        """Write whole pages into a row from token `first` on; pages: int32 [n], positions of first tokens."""
+        """Write whole pages into a row from token `first` on;
+        pages: int32 [n], positions of first tokens.
+        """
         raise NotImplementedError

@@ -30,7 +30,7 @@ from judge.judge import KEEP_PROBLEMS, Judge, PackageChanged
 from judge.packages import Package, PackageError, load_package, survey
 from judge.selftest import ISOLATING
 from judge.sitting import Which
-from judge.store import Claim, Queue, Store, StoreSettings, reading
+from judge.store import Claim, Queue, Store, StoreSettings, presence, reading
 from judge.store.bell import Ear, bell_folder
 from judge.store.queue import HEARTBEAT_S, LEASE_S, system_error
 
@@ -275,7 +275,9 @@ class Worker:
         return False
 
     def _heartbeat(self) -> None:
+        self._say_present()
         while not self._stopped.wait(HEARTBEAT_S):
+            self._say_present()
             for run in list(self._runs.values()):
                 asked = time.monotonic()
                 try:
@@ -285,6 +287,15 @@ class Worker:
                         run.stop.set()
                 except SQLAlchemyError:
                     log.error("heartbeat_failed", submission=run.claim.submission, exc_info=True)
+
+    def _say_present(self) -> None:
+        try:
+            with self.queue.store.write() as session:
+                presence.say(
+                    session, self.name, tier=self.judge.tier, slots=self.slots, running=len(self._runs)
+                )
+        except SQLAlchemyError:
+            log.error("presence_failed", exc_info=True)
 
     def _watchdog(self) -> None:
         while not self._stopped.wait(0.25):
@@ -307,6 +318,11 @@ class Worker:
             except SQLAlchemyError:
                 log.error("not_handed_back", submission=run.claim.submission, exc_info=True)
         self._stopped.set()
+        try:
+            with self.queue.store.write() as session:
+                presence.leave(session, self.name)
+        except SQLAlchemyError:
+            log.error("presence_failed", exc_info=True)
 
 
 def main() -> None:

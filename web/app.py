@@ -16,6 +16,7 @@ from judge.store import Queue, Store
 from tools.steps import load_chapters
 from web import (
     accounts,
+    admin,
     assets,
     classes,
     course,
@@ -80,7 +81,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     assets.init_app(app)
     display.init_app(app)
     script_texts.init_app(app)
-    for feature in (local, accounts, classes, course, problems, search, submissions):
+    for feature in (local, accounts, admin, classes, course, problems, search, submissions):
         feature.init_app(app)
     return app
 

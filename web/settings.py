@@ -50,6 +50,10 @@ class Settings(StoreSettings):
         default=SecretStr(""),
         description="Token of the start address. Empty: drawn at each start, and printed with the address.",
     )
+    metrics_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="Opens `/metrics` to whoever sends it as a bearer token. Empty: there are none.",
+    )
     threads: int = Field(
         default=24,
         ge=4,

@@ -85,6 +85,19 @@ class Share(Base):
     virtual_s: Mapped[float]
 
 
+class Presence(Base):
+    """A worker that is there, or was until `seen_at` (`presence`)."""
+
+    __tablename__ = "workers"
+
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    tier: Mapped[str] = mapped_column(String(16))
+    slots: Mapped[int]
+    running: Mapped[int]
+    started_at: Mapped[float]
+    seen_at: Mapped[float]
+
+
 class Judgement(Base):
     """One verdict. Append-only: a rejudge adds a row and moves the submission's pointer."""
 

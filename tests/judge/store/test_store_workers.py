@@ -26,8 +26,8 @@ while claim := queue.claim(sys.argv[2]):
 
 
 def test_nothing_is_lost_and_nothing_is_done_twice(store, submit):
-    for _ in range(SUBMISSIONS):
-        submit()
+    for n in range(SUBMISSIONS):
+        submit(user=f"u{n % 9}")
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", DRAIN, store.url, f"w{n}"], cwd=ROOT, stdout=subprocess.PIPE, text=True

@@ -1,0 +1,208 @@
+"""The staff's pages: who gets them, what they show, what they change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sqlalchemy import select
+
+from judge.packages import survey
+from judge.store import Queue, Submission, presence
+from web.accounts.tables import AuditEntry, Role, User
+
+PAGES = [
+    "/admin",
+    "/admin/queue",
+    "/admin/packages",
+    "/admin/audit",
+    "/admin/accounts",
+    "/admin/submissions/1",
+]
+CHANGES = [
+    "/admin/accounts",
+    *(f"/admin/accounts/1/{what}" for what in ("role", "disable", "enable", "delete", "password")),
+    "/admin/submissions/1/again",
+    "/admin/problems/40/again",
+]
+
+
+@pytest.mark.parametrize("role", [Role.LEARNER, Role.TEACHER])
+def test_only_administrators_get_in(signed_in, root, store, role):
+    other = signed_in("other", role)
+    assert [other.get(p).status_code for p in PAGES] == [403] * len(PAGES)
+    assert [other.post(c, {"role": "admin"}, page="/account").status_code for c in CHANGES] == [403] * len(
+        CHANGES
+    )
+    with store.read() as session:
+        assert session.get_one(User, 2).role == role
+    assert "Administration" not in other.get("/").text
+
+
+def test_every_page_opens_in_both_languages(root, judged):
+    judged("u1")
+    for page in PAGES:
+        for lang in ("en", "zh"):
+            assert root.get(page, lang=lang).status_code == 200, page
+    assert root.get("/admin/submissions/99").status_code == 404
+    assert root.get(f"/admin/submissions/{2**70}").status_code == 404
+
+
+def test_a_site_without_a_worker_says_so(root, store):
+    assert "No worker is there" in root.get("/admin").text
+    with store.write() as session:
+        presence.say(session, "host:1:abc", tier="strong", slots=2, running=1)
+    page = root.get("/admin").text
+    assert "No worker is there" not in page
+    assert "host:1:abc" in page
+    assert "1 / 2" in page
+
+
+def test_a_worker_that_is_not_heard_of_is_gone(root, store):
+    from sqlalchemy import update
+
+    from judge.store.tables import Presence
+
+    with store.write() as session:
+        presence.say(session, "host:1:abc", tier="strong", slots=2, running=1)
+        session.execute(update(Presence).values(seen_at=Presence.seen_at - 60))
+    assert "gone" in root.get("/admin").text
+    with store.write() as session:
+        session.execute(update(Presence).values(seen_at=Presence.seen_at - 100_000))
+        presence.say(session, "host:2:abc", tier="strong", slots=2, running=0)
+    assert "host:1:abc" not in root.get("/admin").text
+
+
+def test_judging_again_and_what_changed(root, judged, store, app):
+    number = judged("u1", 40, status="wrong_answer", passed=3)
+    assert (
+        root.post(f"/admin/submissions/{number}/again", {"version": "current"}, page="/admin").status_code
+        == 303
+    )
+    queue = Queue(store)
+    claim = queue.claim("w")
+    assert claim.version == survey().packages[40].version
+    with store.read() as session:
+        from judge.store import Judgement
+
+        old = session.scalars(select(Judgement.verdict)).one()
+    assert queue.finish(claim, {**old, "status": "accepted", "passed": 19})
+    page = root.get(f"/admin/submissions/{number}").text
+    assert "differs in: verdict, cases" in page
+    assert page.count(">counts<") == 1
+    with store.read() as session:
+        assert "judged_again" in session.scalars(select(AuditEntry.action)).all()
+
+
+def test_a_replay_keeps_the_version(root, judged, store):
+    number = judged("u1", 40)
+    root.post(f"/admin/submissions/{number}/again", {"version": "same"}, page="/admin")
+    assert Queue(store).claim("w").version == "0" * 16
+
+
+def test_all_of_a_problem_again(root, judged, store):
+    for user in ("u1", "u2", "u3"):
+        judged(user, 40)
+    judged("u1", 200)
+    assert root.post("/admin/problems/40/again", {}, page="/admin").status_code == 303
+    with store.read() as session:
+        assert (
+            session.scalars(select(Submission.problem).where(Submission.status == "queued")).all() == [40] * 3
+        )
+    assert root.post("/admin/problems/99999/again", {}, page="/admin").status_code == 404
+
+
+def test_accounts_are_made_found_closed_and_deleted(root, store, visitor):
+    made = root.post(
+        "/admin/accounts", {"login": "tess", "name": "Tess T.", "role": "teacher"}, page="/admin"
+    )
+    password = re.search(r'class="password">([^<]+)<', made.text)[1]
+    assert visitor.sign_in("tess", password).status_code == 303
+    assert "Tess T." in root.get("/admin/accounts?q=TESS").text
+    assert "Tess T." not in root.get("/admin/accounts?q=%25x").text
+    for what, told in (("disable", "Open again"), ("enable", "Close")):
+        root.post(f"/admin/accounts/2/{what}", {}, page="/admin")
+        assert told in root.get("/admin/accounts?q=tess").text
+    assert root.post("/admin/accounts/2/role", {"role": "learner"}, page="/admin").status_code == 303
+    assert root.post("/admin/accounts/2/role", {"role": "emperor"}, page="/admin").status_code == 400
+    assert root.post("/admin/accounts/2/delete", {}, page="/admin").status_code == 303
+    assert "Tess T." not in root.get("/admin/accounts").text
+    assert root.post("/admin/accounts/77/delete", {}, page="/admin").status_code == 404
+    with store.read() as session:
+        actions = session.scalars(select(AuditEntry.action).order_by(AuditEntry.id)).all()
+    assert actions == ["account_made", "disabled", "enabled", "role", "deleted"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"login": "x y", "name": "N", "role": "learner"},
+        {"login": "x", "name": "", "role": "learner"},
+        {"login": "x", "name": "N", "role": "god"},
+        {"login": "root", "name": "N", "role": "learner"},
+    ],
+)
+def test_an_account_that_cannot_be_is_refused(root, store, data):
+    assert root.post("/admin/accounts", data, page="/admin").status_code == 422
+    with store.read() as session:
+        assert len(session.scalars(select(User)).all()) == 1
+
+
+def test_the_last_administrator_cannot_be_undone(root, store):
+    for what, data in (("disable", {}), ("delete", {}), ("role", {"role": "learner"})):
+        root.post(f"/admin/accounts/1/{what}", data, page="/admin")
+    assert root.get("/admin").status_code == 200
+    with store.read() as session:
+        assert session.get_one(User, 1).role == Role.ADMIN
+
+
+@pytest.mark.parametrize("query", ["before=x", "before=-1", "before=" + "9" * 30])
+def test_an_odd_place_in_the_log_is_refused(root, query):
+    assert root.get(f"/admin/audit?{query}").status_code == 400
+
+
+def test_the_log_goes_back_page_by_page(root, store):
+    from web.accounts import people
+
+    with store.write() as session:
+        for i in range(150):
+            people.note(session, "u1", "tried", f"thing {i}")
+    first = root.get("/admin/audit").text
+    assert "thing 149" in first
+    older = re.search(r"/admin/audit\?before=\d+", first)[0]
+    assert "thing 0<" in root.get(older).text
+    assert root.get("/admin/audit?target=thing+7").text.count("<code>tried</code>") == 1
+
+
+def test_monitoring(app, settings, visitor, root):
+    from tests.web.accounts.conftest import Visitor
+    from web.app import create_app
+
+    health = visitor.client.get("/healthz", base_url="http://10.0.0.7:9000")
+    assert (health.status_code, health.text) == (200, "ok\n")
+    assert visitor.get("/metrics").status_code == 404
+    made = Visitor(
+        create_app(settings.model_copy(update={"metrics_token": type(settings.metrics_token)("secret")}))
+    )
+    assert made.get("/metrics").status_code == 401
+    made.get("/login")
+    made.get("/problems/<script>")
+    text = made.get("/metrics", headers={"Authorization": "Bearer secret"}).text
+    assert "course_submissions_queued 0.0" in text
+    assert 'course_request_seconds_count{endpoint="accounts.enter",method="GET",status="200"} 1.0' in text
+    assert "script" not in text
+
+
+def test_local_mode_has_the_pages_but_no_accounts(tmp_path):
+    from judge.store import Store
+    from web.app import create_app
+    from web.settings import Settings
+
+    settings = Settings(data_dir=tmp_path, token="t")
+    Store(settings.url).migrate()
+    client = create_app(settings).test_client()
+    base = "http://127.0.0.1:8000"
+    client.get("/enter?token=t", base_url=base)
+    assert client.get("/admin", base_url=base).status_code == 200
+    assert client.get("/admin/accounts", base_url=base).status_code == 404

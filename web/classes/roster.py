@@ -180,7 +180,7 @@ def _table(text: str) -> tuple[tuple[int, int], list[tuple[int, list[str]]]]:
     if login is not None or name is not None:
         raise RosterRefused(
             gettext(
-                "The head of the file needs two columns: login (学号) and name (姓名). One of them is missing."
+                "The head of the file needs two columns, login and name. One of them is missing."
             )
         )
     return (0, 1), lines

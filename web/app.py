@@ -21,6 +21,7 @@ from web import (
     classes,
     course,
     display,
+    drafts,
     errors,
     guard,
     i18n,
@@ -81,7 +82,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     assets.init_app(app)
     display.init_app(app)
     script_texts.init_app(app)
-    for feature in (local, accounts, admin, classes, course, problems, search, submissions):
+    for feature in (local, accounts, admin, classes, course, drafts, problems, search, submissions):
         feature.init_app(app)
     return app
 

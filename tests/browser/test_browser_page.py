@@ -23,7 +23,7 @@ def test_a_draft_survives_a_reload_and_the_starter_comes_back(open_page):
     page.reload()
     ready(page)
     assert editor_text(page) == "mine = 1\n"
-    assert "draft" in page.locator("[data-draft]").inner_text()
+    assert "draft" in page.locator("[data-draft-note]").inner_text()
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Restore the starter").click()
     page.wait_for_function("() => localStorage.getItem('draft:200') === null")

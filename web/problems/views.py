@@ -12,6 +12,7 @@ from judge.packages import Package
 from judge.store import reading
 from tools.steps_track import in_track, load_track
 from web.course.problems import problems_by_chapter, track_problems
+from web.drafts.keeping import Kept, find_draft
 from web.i18n import language
 from web.problems.reference import may_see_reference, mistakes
 from web.services import package_or_404, services, user
@@ -38,9 +39,9 @@ def index() -> str:
 
 @blueprint.get("/<int:problem>")
 def show(problem: int) -> str:
-    """The page of one problem; with `?from=ID`, the editor opens with the text of that submission."""
+    """The page of one problem. The editor opens with my draft; with `?from=ID`, with the text of that submission."""
     package = package_or_404(problem)
-    return problem_page(package, editor_text=_text_of_submission(package) or package.starter)
+    return problem_page(package, editor_text=_text_of_submission(package))
 
 
 @blueprint.get("/<int:problem>/solution")
@@ -60,9 +61,11 @@ def solution(problem: int) -> str | tuple[str, int]:
     )
 
 
-def problem_page(package: Package, *, editor_text: str, error: str | None = None) -> str:
-    """The rendered page. `error` is shown above the editor: why a text was not taken."""
+def problem_page(package: Package, *, editor_text: str | None, error: str | None = None) -> str:
+    """The rendered page. `editor_text` None: the draft, or the starter if there is none. `error` is shown above the editor:
+    why a text was not taken."""
     with services().store.read() as session:
+        draft = find_draft(session, user(), package.id)
         history = reading.history(session, user(), package.id)
         latest = reading.find(session, user(), history[0].id) if history else None
     return render_template(
@@ -72,11 +75,17 @@ def problem_page(package: Package, *, editor_text: str, error: str | None = None
         reference=may_see_reference(package),
         statement=render(package.statement(language())),
         cases=[_case(package, case) for case in package.public],
-        editor_text=editor_text,
+        editor_text=editor_text if editor_text is not None else _draft_text(package, draft),
+        fixed=editor_text is not None,
+        draft=draft,
         error=error,
         history=history,
         latest=present(latest, package) if latest else None,
     )
+
+
+def _draft_text(package: Package, draft: Kept | None) -> str:
+    return package.starter if draft is None or draft.text is None else shown_source(draft.text)
 
 
 def _case(package: Package, case: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-// A draft for each problem, kept in this browser only.
+// A draft for each problem, kept in this browser: what is typed is safe here at once, whatever becomes of the session.
 const key = (problem: string) => `draft:${problem}`;
+const base = (problem: string) => `draft-base:${problem}`;
 
 export function loadDraft(problem: string): string | null {
   try {
@@ -17,5 +18,22 @@ export function saveDraft(problem: string, text: string | null): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Which revision of the server's draft the text in this browser goes on from; 0 if none was seen. */
+export function loadBase(problem: string): number {
+  try {
+    return Number(localStorage.getItem(base(problem)) ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+export function saveBase(problem: string, revision: number): void {
+  try {
+    localStorage.setItem(base(problem), String(revision));
+  } catch {
+    // storage is switched off: there is no text either
   }
 }

@@ -1,5 +1,5 @@
 // The problem page: editor with a draft, sending without leaving the page, live result, fresh history.
-import { loadDraft, saveDraft } from "./draft";
+import { loadBase, loadDraft, saveBase, saveDraft } from "./draft";
 import type { Editor } from "./editor";
 import { enliven } from "./enliven";
 import { helpDialog } from "./help";
@@ -7,7 +7,9 @@ import { openNext, stepByStep } from "./hints";
 import { listen, siteKeys } from "./keys";
 import { follow } from "./live";
 import { resizable } from "./panes";
+import { type Kept, Sync } from "./sync";
 import { say } from "./texts";
+import { localTime } from "./times";
 
 const SAVE_AFTER_MS = 400;
 
@@ -22,7 +24,8 @@ const box = one<HTMLElement>("[data-editor]", form);
 const area = one<HTMLTextAreaElement>("textarea", box);
 const starter = one<HTMLTemplateElement>("[data-starter]", box).content.textContent ?? "";
 const problem = one<HTMLElement>("[data-problem]").dataset["problem"] ?? "";
-const note = one<HTMLElement>("[data-draft]", form);
+const note = one<HTMLElement>("[data-draft-note]", form);
+const newer = one<HTMLElement>("[data-newer]", form);
 const restore = one<HTMLButtonElement>("[data-restore]", form);
 const error = one<HTMLElement>("[data-error]", form);
 const statement = one<HTMLElement>(".statement");
@@ -34,14 +37,70 @@ const buttons = form.querySelectorAll<HTMLButtonElement>("button[type=submit]");
 
 let timer: number | undefined;
 
+const token = one<HTMLInputElement>("[name=csrf_token]", form).value;
+const sync = new Sync(box.dataset["draft"] ?? "", token, Number(box.dataset["revision"]), {
+  saved: (revision) => {
+    saveBase(problem, revision);
+    note.textContent = box.dataset["synced"] ?? "";
+  },
+  failed: () => (note.textContent = box.dataset["saved"] ?? ""),
+  conflict: (kept) => ask(kept),
+});
+let editor: Editor | undefined;
+
+let dirty = false; // something was typed that is not kept yet
+
+/** Keeps the text in this browser, at once; false if the browser does not let us. */
+function keepHere(text: string): boolean {
+  dirty = false;
+  saveBase(problem, sync.revision); // another window may have written its own
+  return saveDraft(problem, text === starter ? null : text);
+}
+
 function keep(text: string): void {
-  const saved = saveDraft(problem, text === starter ? null : text);
+  const saved = keepHere(text);
   note.textContent = saved && text !== starter ? (box.dataset["saved"] ?? "") : "";
+  sync.change(text === starter ? null : text);
+}
+
+/** Asks which of two drafts to go on with; until then nothing is saved on the server. */
+function ask(kept: Kept): void {
+  sync.hold();
+  one<HTMLElement>("[data-newer-time]", newer).textContent = localTime(new Date(kept.saved_at * 1000));
+  one<HTMLButtonElement>("[data-take]", newer).onclick = () => {
+    editor?.replace(kept.text);
+    settle(kept.revision);
+  };
+  one<HTMLButtonElement>("[data-mine]", newer).onclick = () => settle(kept.revision);
+  newer.hidden = false;
+}
+
+function settle(revision: number): void {
+  newer.hidden = true;
+  keep(editor?.text() ?? starter);
+  sync.settle(revision);
+  saveBase(problem, revision);
+  editor?.focus();
 }
 
 function changed(text: string): void {
+  dirty = true;
   window.clearTimeout(timer);
   timer = window.setTimeout(() => keep(text), SAVE_AFTER_MS);
+}
+
+/** What the editor opens with: the draft of the server, or the one in this browser where that goes on from it. */
+function opening(): string {
+  const served = area.value.replaceAll("\r\n", "\n");
+  const revision = Number(box.dataset["revision"]);
+  const here = box.dataset["fixed"] ? null : loadDraft(problem);
+  if (here === null || here === served) {
+    saveBase(problem, revision);
+    return served;
+  }
+  if (loadBase(problem) === revision) sync.change(here);
+  else ask({ revision, saved_at: Number(box.dataset["savedAt"]), text: served });
+  return here;
 }
 
 function complain(text: string): void {
@@ -71,7 +130,7 @@ async function send(editor: Editor, publicOnly: boolean): Promise<void> {
   const text = editor.text();
   keep(text);
   const body = new FormData();
-  body.set("csrf_token", one<HTMLInputElement>("[name=csrf_token]", form).value);
+  body.set("csrf_token", token);
   const chosen = file.files?.[0];
   if (chosen) body.set("file", chosen);
   else body.set("source", text);
@@ -98,33 +157,40 @@ async function send(editor: Editor, publicOnly: boolean): Promise<void> {
 
 async function start(): Promise<void> {
   const { openEditor } = await import("./editor");
-  const draft = box.dataset["fixed"] ? null : loadDraft(problem);
-  const editor = openEditor(area, draft ?? area.value.replaceAll("\r\n", "\n"), {
+  const text = opening();
+  const opened = openEditor(area, text, {
     nonce: box.dataset["nonce"] ?? "",
     label: box.dataset["label"] ?? "",
     changed,
-    submit: (publicOnly) => void send(editor, publicOnly),
+    submit: (publicOnly) => void send(opened, publicOnly),
   });
-  if (draft !== null) note.textContent = box.dataset["saved"] ?? "";
+  editor = opened;
+  if (!box.dataset["fixed"] && text !== starter) note.textContent = box.dataset["saved"] ?? "";
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const button = event.submitter as HTMLButtonElement | null;
-    void send(editor, button?.name === "public_only");
+    void send(opened, button?.name === "public_only");
   });
   restore.hidden = false;
   restore.addEventListener("click", () => {
-    if (editor.text() !== starter && !window.confirm(restore.dataset["ask"])) return;
-    editor.replace(starter);
+    if (opened.text() !== starter && !window.confirm(restore.dataset["ask"])) return;
+    opened.replace(starter);
     keep(starter);
-    editor.focus();
+    opened.focus();
   });
-  listen({ e: () => editor.focus() });
+  listen({ e: () => opened.focus() });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
     event.preventDefault();
-    void send(editor, event.shiftKey);
+    void send(opened, event.shiftKey);
   });
-  window.addEventListener("pagehide", () => keep(editor.text()));
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden" && dirty) keep(opened.text());
+    if (document.visibilityState === "hidden") void sync.flush();
+  });
+  window.addEventListener("pagehide", () => {
+    if (dirty) keepHere(opened.text());
+  });
   box.dataset["ready"] = "yes";
 }
 

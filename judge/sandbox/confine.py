@@ -34,7 +34,7 @@ def limit_resources(resources: Resources) -> None:
     def limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value, value))
 
-    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_CORE, no_core())
     # pid 1 of a namespace ignores SIGXCPU: soft and hard alike, so that the kernel kills at once.
     limit(resource.RLIMIT_CPU, resources.cpu_s)
     limit(resource.RLIMIT_FSIZE, resources.file_size)
@@ -44,6 +44,12 @@ def limit_resources(resources: Resources) -> None:
     limit(resource.RLIMIT_MEMLOCK, 0)
     limit(resource.RLIMIT_STACK, 8 << 20)
     limit(resource.RLIMIT_AS, resources.memory)
+
+
+def no_core() -> int:
+    """The RLIMIT_CORE under which nothing is dumped: 1 byte, since 0 keeps no program away that dumps are piped to
+    (core(5)); 0 where no more may be had."""
+    return 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1
 
 
 def library_paths(prefixes: Sequence[str]) -> tuple[str, ...]:

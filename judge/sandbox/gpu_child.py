@@ -74,6 +74,7 @@ def confine(options: dict[str, Any], *filters: Any) -> None:
     import resource
 
     from judge.sandbox import landlock, linux
+    from judge.sandbox.confine import no_core
 
     libraries = sorted({os.path.realpath(p) for p in (sys.prefix, sys.base_prefix)})
     own_uid = options["uid"] is not None and all(
@@ -85,7 +86,9 @@ def confine(options: dict[str, Any], *filters: Any) -> None:
             "no Landlock, and no uid of its own: start as root, with libraries that all may read",
         )
     for kind, value in (
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, no_core()),
+        (resource.RLIMIT_SIGPENDING, 64),
+        (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_CPU, options["cpu_s"]),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, 256),

@@ -24,6 +24,7 @@ from judge.sandbox.process import ChildLimits, Ending, Reply, SandboxError, endi
 
 START_DEADLINE_S = 120.0
 POLL_S = 0.02
+MOST_REPLIES = 4  # read ahead of the judge; a program that sends more has to wait
 
 
 class LocalZygote:
@@ -105,18 +106,26 @@ class LocalChild:
             stderr=subprocess.PIPE,
             env=self.environment(),
         )
-        self._replies: queue.Queue[bytes | None] = queue.Queue()
+        self._requests: queue.Queue[bytes | None] = queue.Queue()
+        self._replies: queue.Queue[bytes | None] = queue.Queue(MOST_REPLIES)
+        self._over = threading.Event()
         self._printed = bytearray()
         self._printed_bytes = 0
         self._threads = [
+            threading.Thread(target=self._write_requests, args=(self._process.stdin,), daemon=True),
             threading.Thread(target=self._read_replies, args=(self._process.stdout,), daemon=True),
             threading.Thread(target=self._read_output, args=(self._process.stderr,), daemon=True),
         ]
         for thread in self._threads:
             thread.start()
         self._ready = False
-        self._started_at = 0.0
+        self._begin_anew()
         self._lock = threading.Lock()
+
+    def _begin_anew(self) -> None:
+        """A program to come has the limits for itself."""
+        self._started_at = 0.0
+        self._used_ms = 0.0
 
     def environment(self) -> dict[str, str]:
         """What Python needs to start, and nothing of ours."""
@@ -134,17 +143,37 @@ class LocalChild:
             "cpu_s": limits.total_ms // 1000 + more,
         }
 
+    def _write_requests(self, stream: IO[bytes]) -> None:
+        """On a thread of its own: nothing makes a program read, and a full pipe holds whoever writes."""
+        while (data := self._requests.get()) is not None:
+            try:
+                stream.write(data)
+                stream.flush()
+            except (
+                OSError,
+                ValueError,
+            ):  # its end, or the end of what it reads from: its replies will say more
+                return
+
     def _read_replies(self, stream: IO[bytes]) -> None:
         while True:
             head = stream.read(4)
             size = int.from_bytes(head, "little")
             if len(head) < 4:
-                self._replies.put(None)
+                self._deliver(None)
                 return
             if size > self.limits.reply_kb * 1024:
-                self._replies.put(head)
+                self._deliver(head)
                 return
-            self._replies.put(head + stream.read(size))
+            self._deliver(head + stream.read(size))
+
+    def _deliver(self, reply: bytes | None) -> None:
+        while not self._over.is_set():
+            try:
+                self._replies.put(reply, timeout=0.2)
+            except queue.Full:
+                continue
+            return
 
     def _read_output(self, stream: IO[bytes]) -> None:
         cap = self.limits.output_kb * 1024
@@ -169,7 +198,7 @@ class LocalChild:
             return self.ended
         if not self._ready:
             self._wait_ready()
-            self._started_at = time.monotonic()
+        self._started_at = self._started_at or time.monotonic()
         result = self._exchange(frame, cpu_limit_ms or self.limits.case_ms)
         if isinstance(result, Ending):
             self.ended = result
@@ -192,12 +221,7 @@ class LocalChild:
             ) from None
 
     def _tell(self, word: bytes) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(word)
-            self._process.stdin.flush()
-        except OSError as error:
-            raise SandboxError(f"a process ended before it was asked: {self.printed()}") from error
+        self._requests.put(word)
 
     def printed(self) -> str:
         """The end of what has been printed since it was last forgotten."""
@@ -214,13 +238,10 @@ class LocalChild:
         if not self._replies.empty():
             return ending(Status.RUNTIME_ERROR, "unsolicited_bytes")
         before = self.cpu_ms()
-        end = time.monotonic() + self.limits.wall_ms / 1000
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(frame)
-            self._process.stdin.flush()
-        except OSError:
-            return self._from_exit()
+        end = min(
+            time.monotonic() + self.limits.wall_ms / 1000, self._started_at + self.limits.total_wall_ms / 1000
+        )
+        self._requests.put(frame)
         while True:
             try:
                 reply = self._replies.get(timeout=POLL_S)
@@ -245,6 +266,7 @@ class LocalChild:
         if over is not None:
             return over
         used = max(0.0, self.cpu_ms() - before)
+        self._used_ms += used
         with self._lock:
             output = bytes(self._printed)
             self._printed.clear()
@@ -256,10 +278,15 @@ class LocalChild:
             return ending(Status.OUTPUT_LIMIT, "output_limit", limit_kb=self.limits.output_kb)
         if used > cpu_limit_ms:
             return ending(Status.TIME_LIMIT, "cpu_limit", used_ms=round(used), limit_ms=cpu_limit_ms)
-        if time.monotonic() > end:
+        total = self._used_ms + used
+        if total > self.limits.total_ms:
             return ending(
-                Status.TIME_LIMIT, "wall_limit", used_ms=round(max(0.0, used)), limit_ms=self.limits.wall_ms
+                Status.TIME_LIMIT, "total_cpu_limit", used_ms=round(total), limit_ms=self.limits.total_ms
             )
+        if time.monotonic() > end:
+            waited = (time.monotonic() - self._started_at) * 1000
+            limit = self.limits.total_wall_ms if waited > self.limits.total_wall_ms else self.limits.wall_ms
+            return ending(Status.TIME_LIMIT, "wall_limit", used_ms=round(max(0.0, used)), limit_ms=limit)
         return None
 
     def _from_exit(self) -> Ending:
@@ -278,6 +305,7 @@ class LocalChild:
     def close(self) -> None:
         """End the process, or keep it for the next reference."""
         if self._stage.reuse and self.ended is None:
+            self._begin_anew()
             self._stage.keep(self)
         else:
             self.end()
@@ -285,6 +313,8 @@ class LocalChild:
     def end(self) -> None:
         """End the process and wait for it."""
         self.kill()
+        self._over.set()
+        self._requests.put(None)
         self._process.wait(10)
         for thread in self._threads:
             thread.join(10)

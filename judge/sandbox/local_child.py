@@ -35,7 +35,9 @@ def limit(memory: int, cpu_s: int) -> None:
         import resource
     except ImportError:  # Windows
         return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    from judge.sandbox.confine import no_core
+
+    resource.setrlimit(resource.RLIMIT_CORE, (no_core(), no_core()))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     if sys.platform == "linux":
         with open("/proc/self/statm") as file:

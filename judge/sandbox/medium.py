@@ -4,7 +4,9 @@ The child keeps its uid. Landlock leaves it the libraries, the tree and the fake
 signals and abstract sockets; the allow-list of system calls has no sockets, no ptrace, no way to make a process, and
 signals to itself only. Since nothing may be written, no disk can be filled.
 
-What it lacks beside `strong`: other processes' names can be seen to exist, and the uid is the judge's own.
+What it lacks beside `strong`: the uid is the judge's own; files and processes can be seen to exist, with their sizes and
+times. The time at which a library's file was last read is one of these, so that a program can tell a later one something
+by reading it: on a file system that is mounted noatime there is nothing to see.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ The filter is compiled once, in the zygote, by libseccomp; a child loads the fin
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -24,8 +25,7 @@ ALLOWED = """
 read write readv writev pread64 pwrite64 close close_range fstat newfstatat stat lstat statx statfs fstatfs lseek
 mmap munmap mprotect mremap madvise brk membarrier
 rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending sigaltstack kill tgkill
-access faccessat faccessat2 open openat creat readlink readlinkat getdents64 getcwd chdir umask
-rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat fsync fdatasync ftruncate
+access faccessat faccessat2 readlink readlinkat getdents64 getcwd chdir umask fsync fdatasync
 pipe pipe2 dup dup2 dup3 select pselect6 poll ppoll epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2
 copy_file_range sendfile
 gettimeofday time clock_gettime clock_getres clock_nanosleep nanosleep alarm getitimer setitimer restart_syscall
@@ -33,6 +33,12 @@ getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroup
 getrusage times sysinfo uname getrlimit sched_yield sched_getaffinity sched_getparam sched_getscheduler getcpu
 futex set_robust_list get_robust_list rseq set_tid_address arch_prctl getrandom exit exit_group
 """.split()  # noqa: SIM905  a table reads better
+
+# Where a child has a place to write (tier `strong`, on a file system of its own). Elsewhere Landlock refuses to write, but
+# old ones let a file be cut to nothing by opening it: there, open must neither make nor cut.
+WRITING = "open openat creat rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat ftruncate".split()  # noqa: SIM905
+READING = (("open", 1), ("openat", 2))  # and which argument has the flags
+O_CREAT, O_TRUNC, O_ACCMODE = 0o100, 0o1000, 0o3
 
 # ioctl: TCGETS, FIONREAD, FIOCLEX, FIONCLEX, TIOCGWINSZ: what isatty and subprocess-free Python asks of its own fds.
 IOCTLS = (0x5401, 0x541B, 0x5451, 0x5450, 0x5413)
@@ -42,7 +48,9 @@ FCNTLS = (0, 1, 2, 3, 4, 1030, 1032, 1033, 1034)
 
 
 # What tier `gpu` denies; CUDA's driver needs too much for an allow-list: threads, ioctls, mappings of its own. A process
-# is made by fork, vfork or clone without CLONE_THREAD.
+# is made by fork, vfork or clone without CLONE_THREAD. Without a uid of its own a submission owns files that it may not
+# write, and Landlock knows nothing of modes, attributes, locks and queues, nor do old ones of lengths: what outlives a
+# run, or tells of another, is on this list.
 DENIED = """
 fork vfork execve execveat socket socketpair bind listen accept accept4 connect
 ptrace process_vm_readv process_vm_writev process_madvise pidfd_open pidfd_getfd pidfd_send_signal kcmp
@@ -50,12 +58,25 @@ mount umount2 move_mount fsopen fsmount open_tree pivot_root chroot unshare setn
 bpf perf_event_open io_uring_setup io_uring_enter io_uring_register userfaultfd fanotify_init
 keyctl add_key request_key init_module finit_module delete_module kexec_load reboot swapon swapoff
 setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset personality
-chmod fchmod fchmodat chown fchown lchown fchownat link linkat symlink symlinkat mknod mknodat
-msgget msgsnd semget semop shmget shmat setrlimit sched_setaffinity setpriority ioprio_set
+chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat link linkat symlink symlinkat mknod mknodat
+setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat
+creat mkdir mkdirat rename renameat renameat2 rmdir unlink unlinkat truncate ftruncate fallocate flock
+msgget msgsnd msgrcv msgctl semget semop semtimedop semctl shmget shmat shmctl
+mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
+setrlimit sched_setaffinity sched_setscheduler sched_setparam sched_setattr setpriority ioprio_set
 tkill rt_sigqueueinfo rt_tgsigqueueinfo sethostname setdomainname clock_settime settimeofday adjtimex
-utime utimes utimensat futimesat memfd_create memfd_secret
+utime utimes utimensat futimesat memfd_create memfd_secret cachestat inotify_init inotify_init1 inotify_add_watch
+io_setup move_pages migrate_pages process_mrelease open_by_handle_at acct quotactl quotactl_fd syslog kexec_file_load
 """.split()  # noqa: SIM905
 CLONE_THREAD = 0x10000
+# open: what makes a file, cuts one, or asks for neither reading nor writing, to which Landlock has no objection.
+DENIED_OPENS = (O_CREAT, O_TRUNC, O_ACCMODE)
+# fcntl: locks, those of open files, leases, owners and signals of descriptors, notes about folders.
+DENIED_FCNTLS = (5, 6, 7, 8, 10, 15, 36, 37, 38, 1024, 1026)
+# ioctl: FS_IOC_SETFLAGS and its 32-bit form, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY; TIOCSTI, TIOCLINUX.
+DENIED_IOCTLS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40806685, 0x5412, 0x541C)
+# prctl: PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_PTRACER: what the judge has set, and who may look in.
+DENIED_PRCTLS = (1, 4, 0x59616D61)
 
 
 class Program(ctypes.Structure):
@@ -99,12 +120,16 @@ def own_signals_only(pid: int) -> Filter:
     return Filter(b"".join(struct.pack("=HBBI", *line) for line in program))
 
 
-def build_filter() -> Filter:
-    """Compile the allow-list for this architecture; calls of another ABI (32-bit, x32) kill the process."""
+def build_filter(*, writes: bool = True) -> Filter:
+    """Compile the allow-list for this architecture; calls of another ABI (32-bit, x32) kill the process. `writes`: whether
+    the child has a place where it may make files."""
     import pyseccomp as seccomp
 
     rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
-    for name in ALLOWED:
+    for name, at in READING if not writes else ():
+        with contextlib.suppress(ValueError, RuntimeError, OSError):  # aarch64 has no open
+            rules.add_rule(seccomp.ALLOW, name, seccomp.Arg(at, seccomp.MASKED_EQ, O_CREAT | O_TRUNC, 0))
+    for name in (*ALLOWED, *(WRITING if writes else ())):
         try:
             rules.add_rule(seccomp.ALLOW, name)
         except (
@@ -141,7 +166,17 @@ def build_deny_filter() -> Filter:
             continue
     rules.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, 0))
     rules.add_rule(refuse, "prlimit64", seccomp.Arg(2, seccomp.NE, 0))
-    rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
+    for flags in DENIED_OPENS:
+        for name, at in READING:
+            with contextlib.suppress(ValueError, RuntimeError, OSError):  # aarch64 has no open
+                rules.add_rule(refuse, name, seccomp.Arg(at, seccomp.MASKED_EQ, flags, flags))
+    for name, denied in (("fcntl", DENIED_FCNTLS), ("ioctl", DENIED_IOCTLS)):
+        for command in denied:
+            rules.add_rule(refuse, name, seccomp.Arg(1, seccomp.EQ, command))
+    for option in DENIED_PRCTLS:
+        rules.add_rule(refuse, "prctl", seccomp.Arg(0, seccomp.EQ, option))
+    for hidden in ("clone3", "openat2"):  # their flags lie in memory, where a filter cannot look
+        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), hidden)
     return _compiled(rules)
 
 

@@ -60,7 +60,7 @@ def main() -> None:
     preload()
     from judge.sandbox import child, confine, medium, seccomp, strong  # noqa: F401  children need them; their files are hidden
 
-    rules = seccomp.build_filter()
+    rules = {"strong": seccomp.build_filter(), "medium": seccomp.build_filter(writes=False)}
     sys.path.remove(root)
     os.environ.clear()
     assert_single_threaded()
@@ -81,8 +81,8 @@ def main() -> None:
             os.close(fd)
 
 
-def stage(control: socket.socket, scene: dict[str, Any], rules: Any, base: str) -> None:
-    """A second zygote: import what the problem shows, then fork for each submission."""
+def stage(control: socket.socket, scene: dict[str, Any], rules: dict[str, Any], base: str) -> None:
+    """A second zygote: import what the problem shows, then fork for each submission. `rules`: a tier's filter."""
     from judge.sandbox import confine, linux, medium, strong
 
     linux.prctl(linux.PR_SET_PDEATHSIG, 9)
@@ -112,7 +112,7 @@ def stage(control: socket.socket, scene: dict[str, Any], rules: Any, base: str) 
         pid = os.fork()
         if pid == 0:
             control.close()
-            guard(json.loads(message), fds, driver, tier, view, rules)
+            guard(json.loads(message), fds, driver, tier, view, rules[scene["tier"]])
             os._exit(0)
         for fd in fds:
             os.close(fd)

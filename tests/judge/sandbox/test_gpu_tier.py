@@ -3,6 +3,7 @@ with one, device memory too."""
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 
@@ -12,6 +13,7 @@ from judge.core import frames
 from judge.core.status import Status
 from judge.sandbox.client import Scene
 from judge.sandbox.gpu import DeviceMemory, GpuStage
+from judge.sandbox.local import MOST_REPLIES, LocalChild, LocalStage
 from judge.sandbox.process import ChildLimits, Ending, SandboxError
 from judge.selftest import try_gpu
 
@@ -212,3 +214,125 @@ def test_a_kernel_runs_behind_the_doors():
         assert time.monotonic() - start < 120
     finally:
         stage.close()
+
+
+@pytest.fixture(params=["gpu", "local"])
+def process_stage(request):
+    """The two tiers whose submissions are processes of their own, which read and write when they like."""
+    stage = GpuStage(Scene()) if request.param == "gpu" else LocalStage(Scene(), reuse=False)
+    yield stage
+    stage.close()
+
+
+def load_one(child: LocalChild, source: str) -> None:
+    loaded = child.exchange(load(source))
+    assert not isinstance(loaded, Ending), loaded
+
+
+REPLIES = """
+import os
+import time
+
+from judge.core import frames
+
+
+def replies():
+    # the highest descriptor that takes a write
+    for fd in range(63, 2, -1):
+        try:
+            os.write(fd, b"")
+            return fd
+        except OSError:
+            continue
+"""
+SHORT = ChildLimits(case_ms=100, total_ms=400, memory_mb=128, output_kb=16, reply_kb=4096)
+
+
+def test_a_program_that_does_not_read_is_ended_in_time(process_stage):
+    """Its pipe is full: whoever writes waits."""
+    child = process_stage.make(SHORT)
+    try:
+        load_one(child, REPLIES + "os.write(replies(), frames.encode('loaded', None))\ntime.sleep(1000)\n")
+        start = time.monotonic()
+        ending = child.exchange(frames.encode("case", {"inputs": {"x": "y" * 65000, "z": "y" * 65000}}))
+        assert isinstance(ending, Ending)
+        assert ending.message.code == "wall_limit"
+        assert time.monotonic() - start < SHORT.wall_ms / 1000 + 5
+    finally:
+        child.end()
+
+
+def test_a_program_that_sends_without_end_has_to_wait(process_stage):
+    child = process_stage.make(SHORT)
+    try:
+        load_one(
+            child,
+            REPLIES + "\ndef f():\n    data = frames.encode('outputs', ['x' * 60000] * 16) * 4\n"
+            "    while True:\n        os.write(replies(), data)\n",
+        )
+        assert not isinstance(child.exchange(CASE), Ending)
+        time.sleep(0.5)
+        assert child._replies.qsize() <= MOST_REPLIES
+        ending = child.exchange(CASE)
+        assert isinstance(ending, Ending)
+        assert ending.message.code == "unsolicited_bytes"
+    finally:
+        child.end()
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [("time.sleep(2.5)", "wall_limit"), ("while time.process_time() < f.end: pass", "total_cpu_limit")],
+)
+def test_all_cases_together_have_limits_too(process_stage, body, code):
+    child = process_stage.make(SHORT)
+    source = f"import time\n\ndef f():\n    f.end = time.process_time() + 0.08\n    {body}\n"
+    try:
+        load_one(child, source)
+        for _ in range(8):
+            ending = child.exchange(CASE)
+            if isinstance(ending, Ending):
+                break
+        assert isinstance(ending, Ending)
+        assert ending.message.code == code
+    finally:
+        child.end()
+
+
+SYSCALLS = {
+    "fchmodat2": (452, "-100, b'/', 0o777, 0"),
+    "setxattr": (188, "b'/', b'user.planted', b'x', 1, 0"),
+    "removexattr": (197, "b'/', b'user.planted'"),
+    "mq_open": (240, "b'planted', 0o102, 0o600, None"),
+    "semtimedop": (220, "0, None, 0, None"),
+    "truncate": (76, "b'/nowhere', 0"),
+    "mkdir": (83, "b'/dev/shm/planted', 0o700"),
+    "flock": (73, "0, 2"),
+    "sched_setattr": (314, "0, None, 0"),
+    "inotify_init1": (294, "0"),
+    "io_setup": (206, "1, None"),
+    "cachestat": (451, "0, None, None, 0"),
+    "prctl(PR_SET_DUMPABLE)": (157, "4, 1, 0, 0, 0"),
+    "fcntl(F_SETOWN)": (72, "0, 8, 1"),
+    "ioctl(FS_IOC_SETFLAGS)": (16, "0, 0x40086602, None"),
+    "open(O_CREAT)": (2, "b'/dev/shm/planted', 0o102, 0o600"),
+    "open(O_ACCMODE)": (2, "b'/dev/null', 3, 0"),
+}
+
+
+@pytest.mark.skipif("__import__('platform').machine() != 'x86_64'", reason="numbers of x86_64")
+def test_what_outlives_a_run_is_refused_before_it_is_looked_at(stage):
+    tries = "".join(f"    seen[{name!r}] = call({n}, {args})\n" for name, (n, args) in SYSCALLS.items())
+    source = f"""
+import ctypes
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(*args):
+    return 0 if libc.syscall(*args) >= 0 else ctypes.get_errno()
+
+def f():
+    seen = {{}}
+{tries}    return seen
+"""
+    assert answer(stage, source) == dict.fromkeys(SYSCALLS, errno.EPERM)

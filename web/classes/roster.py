@@ -122,12 +122,12 @@ def known_logins(session: Session, rows: list[Row]) -> set[str]:
 
 
 def members(session: Session, of: int, part: Part) -> list[tuple[Member, User]]:
-    """The people of a class with that part, by name."""
+    """The people of a class with that part, by sign-in name: student numbers are what lists are sorted by."""
     query = (
         select(Member, User)
         .join(User, User.id == Member.user_id)
         .where(Member.class_id == of, Member.part == part)
-        .order_by(User.name, User.id)
+        .order_by(User.login)
     )
     return [(member, user) for member, user in session.execute(query)]
 
@@ -179,8 +179,6 @@ def _table(text: str) -> tuple[tuple[int, int], list[tuple[int, list[str]]]]:
         return (login, name), lines[1:]
     if login is not None or name is not None:
         raise RosterRefused(
-            gettext(
-                "The head of the file needs two columns, login and name. One of them is missing."
-            )
+            gettext("The head of the file needs two columns, login and name. One of them is missing.")
         )
     return (0, 1), lines

@@ -177,6 +177,29 @@ def test_an_assignment_that_makes_no_sense_is_refused_with_what_was_typed(school
     assert "/assignments/1" not in school.teacher.get(school.path).text
 
 
+def test_the_form_as_a_browser_sends_it(school):
+    """Every problem has a field for its points, chosen or not."""
+    import re
+
+    page = school.teacher.get(f"{school.path}/assignments/new").text
+    sent = dict(re.findall(r'name="(points-\d+)" min="0" max="1000" value="(\d+)"', page))
+    assert len(sent) > 90
+    data = {
+        "title": "All",
+        "opens": "2020-01-01T00:00",
+        "deadline": "2099-01-01T00:00",
+        "late_until": "",
+        "late_percent": "50",
+        "attempts": "",
+        "references_at": "",
+        **sent,
+        "problem": [n[7:] for n in sent],
+    }
+    made = school.teacher.post(f"{school.path}/assignments/new", data, page=school.path)
+    assert made.status_code == 303, made.text
+    assert f"/ {len(sent)}" in school.ada.get(school.path).text
+
+
 def test_changing_and_deleting(school, assignment, judged):
     judged("u2", 40)
     data = {

@@ -2,12 +2,21 @@
 
 from flask import Flask
 
-from web.classes import assignment_views, grade_views, people_views, times, views  # noqa: F401  they add their views
-from web.classes.blueprint import blueprint
-from web.classes.join_views import joining
+from web.classes import times
 
 
 def init_app(app: Flask) -> None:
+    # Here, not above: the views need the pages of problems, which ask `references` of this package.
+    from web.classes import assignment_views, grade_views, people_views, views  # noqa: F401  they add their views
+    from web.classes.blueprint import blueprint
+    from web.classes.join_views import joining
+
     app.register_blueprint(blueprint)
     app.register_blueprint(joining)
     app.jinja_env.globals["local_time"] = times.shown
+    app.jinja_env.filters["points"] = points
+
+
+def points(number: float) -> str:
+    """Points without zeros behind the point: 10, 7.5, 3.33."""
+    return f"{number:.2f}".rstrip("0").rstrip(".")

@@ -76,7 +76,7 @@ def read(data: bytes) -> Roster:
         shown = ", ".join(cells)[:120]
         try:
             if len(cells) <= max(head):
-                raise NameRefused(gettext("The line has %(n)s columns; the name is missing.", n=len(cells)))
+                raise NameRefused(gettext("The line ends before the column of the name."))
             login, name = clean_login(cells[head[0]]), clean_name(cells[head[1]])
         except NameRefused as refused:
             roster.bad.append(BadLine(number, shown, str(refused)))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from markupsafe import Markup
+from sqlalchemy.orm import Session
 
 from judge.packages import Package
 from judge.store import reading
+from web.accounts.identity import identity
+from web.classes import references
 from web.course.sections import section_link
 from web.i18n import language
 from web.services import services, user
@@ -25,10 +28,31 @@ class Mistake:
 
 
 def may_see_reference(package: Package) -> bool:
-    """Whether whoever asks may see how the problem is solved: once they have solved it themselves. The one place that
-    decides it."""
+    """Whether whoever asks may see how the problem is solved: once they have solved it themselves and no class of theirs
+    hides it; a teacher always. The one place that decides it."""
+    if teaches():
+        return True
     with services().store.read() as session:
-        return reading.is_solved(session, user(), package.id)
+        return _hidden_until(session, package) is None and reading.is_solved(session, user(), package.id)
+
+
+def hidden_until(package: Package) -> float | None:
+    """Until when a class of mine hides this reference, in seconds since 1970; None if none does."""
+    with services().store.read() as session:
+        return None if teaches() else _hidden_until(session, package)
+
+
+def teaches() -> bool:
+    """True for accounts of teachers. The one user of local mode is a learner here."""
+    who = identity()
+    return who is not None and who.number is not None and who.is_teacher
+
+
+def _hidden_until(session: Session, package: Package) -> float | None:
+    who = identity()
+    return (
+        references.hidden_until(session, who.number, package.id) if who is not None and who.number else None
+    )
 
 
 def mistakes(package: Package) -> list[Mistake]:

@@ -14,7 +14,7 @@ from tools.steps_track import in_track, load_track
 from web.course.problems import problems_by_chapter, track_problems
 from web.drafts.keeping import Kept, find_draft
 from web.i18n import language
-from web.problems.reference import may_see_reference, mistakes
+from web.problems.reference import hidden_until, may_see_reference, mistakes
 from web.services import package_or_404, services, user
 from web.text import code_lines, render
 from web.verdicts import present
@@ -49,7 +49,9 @@ def solution(problem: int) -> str | tuple[str, int]:
     """The reference, my own accepted solutions, and the known mistakes; 404 with an explanation before I may see them."""
     package = package_or_404(problem)
     if not may_see_reference(package):
-        return render_template("problems/unsolved.html", package=package), 404
+        return render_template(
+            "problems/unsolved.html", package=package, hidden_until=hidden_until(package)
+        ), 404
     with services().store.read() as session:
         accepted = reading.accepted_sources(session, user(), package.id)
     return render_template(

@@ -73,17 +73,35 @@ def request(folder: Path, source: bytes, seed: bytes, which: str) -> Iterator[di
             stream.write(json.dumps(body).encode() + b"\n")
             stream.flush()
             for line in stream:
-                event = json.loads(line)
+                event = _event(line)
                 if event["type"] == "done":
                     return
                 if event["type"] == "error":
-                    raise LocalError(event["text"])
+                    raise LocalError(str(event.get("text")))
                 yield event
         except OSError as error:
             raise LocalError(f"the local judge did not answer: {error}") from error
     raise LocalError(
         "the local judge ended in the middle; its log is beside its socket: " + str(_log(socket_path()))
     )
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    """A line of the local judge. Raises LocalError for one that no judge of ours writes."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    kind = event.get("type") if isinstance(event, dict) else None
+    needs = (
+        {"verdict": ("verdict", dict), "case": ("case", dict)}.get(kind) if isinstance(kind, str) else None
+    )
+    if not isinstance(kind, str) or (needs is not None and not isinstance(event.get(needs[0]), needs[1])):
+        raise LocalError(
+            f"what listens at {socket_path()} is no judge of this code: end it, remove the file, and try again"
+        )
+    result: dict[str, Any] = event
+    return result
 
 
 def running() -> bool:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 SECONDS = 5.0  # for all outputs and calls of one submission: many times what the largest honest one takes
+PIECE_S = 2.0  # for one of them: as long as that everybody waits
 AGAIN_S = 0.5  # how soon the timer rings again, should what it interrupts have swallowed the exception
 
 
@@ -30,13 +31,13 @@ class Patience:
 
     @contextmanager
     def spend(self) -> Iterator[None]:
-        """Do a piece of work on this account. Raises Impatient before it begins if nothing is left, and in its midst when
-        nothing is left any more. Code in C is interrupted when it returns."""
+        """Do a piece of work on this account. Raises Impatient before it begins if nothing is left, and in its midst after
+        PIECE_S seconds, or when nothing is left any more. Code in C is interrupted when it returns."""
         if self.left_s <= 0:
             raise Impatient("no time is left")
         start = time.monotonic()
         try:
-            with _timer(self.left_s):
+            with _timer(min(PIECE_S, self.left_s)):
                 yield
         finally:
             self.left_s -= time.monotonic() - start

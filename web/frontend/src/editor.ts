@@ -14,6 +14,8 @@ import {
   keymap,
   lineNumbers,
 } from "@codemirror/view";
+import { ruffMessages } from "./lint";
+import { completeNames, type Name } from "./names";
 import { tags } from "@lezer/highlight";
 
 // Classes, not colours: the style sheet has them for both themes, shared with code that the server renders.
@@ -38,7 +40,7 @@ export interface Editor {
 export function openEditor(
   area: HTMLTextAreaElement,
   text: string,
-  options: { nonce: string; label: string; changed: (text: string) => void; submit: (publicOnly: boolean) => void },
+  options: { nonce: string; names: Name[]; ruff: { worker: string; wasm: string }; label: string; changed: (text: string) => void; submit: (publicOnly: boolean) => void },
 ): Editor {
   const extensions: Extension[] = [
     EditorView.cspNonce.of(options.nonce),
@@ -58,6 +60,8 @@ export function openEditor(
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     python(),
+    completeNames(options.names),
+    ruffMessages(options.ruff.worker, options.ruff.wasm),
     keymap.of([
       { key: "Mod-Enter", run: () => (options.submit(false), true) },
       { key: "Shift-Mod-Enter", run: () => (options.submit(true), true) },

@@ -6,6 +6,7 @@ import { helpDialog } from "./help";
 import { openNext, stepByStep } from "./hints";
 import { listen, siteKeys } from "./keys";
 import { follow } from "./live";
+import type { Name } from "./names";
 import { resizable } from "./panes";
 import { type Kept, Sync } from "./sync";
 import { say } from "./texts";
@@ -161,6 +162,8 @@ async function start(): Promise<void> {
   const opened = openEditor(area, text, {
     nonce: box.dataset["nonce"] ?? "",
     label: box.dataset["label"] ?? "",
+    names: JSON.parse(one<HTMLElement>("[data-names]", box).textContent ?? "[]") as Name[],
+    ruff: { worker: box.dataset["ruffWorker"] ?? "", wasm: box.dataset["ruffWasm"] ?? "" },
     changed,
     submit: (publicOnly) => void send(opened, publicOnly),
   });

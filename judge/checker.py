@@ -24,6 +24,7 @@ from judge.core.verdict import Message
 from judge.dialogue import Dialogue, TooMuch
 from judge.exam import Exam
 from judge.packages import ROOT, PackageError, load_package
+from judge.patience import Patience
 from judge.sitting import Sitting
 from judge.told import clean, exception_message, reported_failure
 
@@ -272,4 +273,5 @@ def main() -> None:
     torch.set_num_threads(1)
     sys.path.insert(0, str(ROOT / "fakes"))
     limit_memory(MEMORY_MB)
+    Patience.enforced = True
     serve(socket.socket(fileno=int(sys.argv[1])))

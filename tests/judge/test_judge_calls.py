@@ -282,6 +282,7 @@ def test_a_call_that_never_ends_costs_its_submission_only(judge, tmp_path, packa
         "stub.py": ENDLESS,
     }
     package_of_loops = write_package(tmp_path, files=files, id=393, entry="total", signature="total(call, n)")
+    judge.start()
     checker = judge._checker
     verdict = run(judge, package_of_loops, "def total(call, n):\n    call('count', 1 << 62)\n    return n\n")
     assert verdict.status is Status.RUNTIME_ERROR
@@ -294,6 +295,7 @@ def test_a_call_that_never_ends_costs_its_submission_only(judge, tmp_path, packa
 @pytest.mark.parametrize("argument", ["1 << 62", "'x' * 65536", "[[[[[[0]]]]]]"])
 def test_arguments_that_come_back_larger_are_the_submissions_error(judge, package, argument):
     """The stub multiplies by n: more than 64 bits, a text that is too long, or no number at all."""
+    judge.start()
     checker = judge._checker
     verdict = run(
         judge, package, f"def total(device, n):\n    device.open()\n    return device.read({argument})\n"

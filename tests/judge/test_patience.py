@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
 from judge.patience import AGAIN_S, Impatient, Patience
+
+
+@pytest.fixture(autouse=True)
+def enforced(monkeypatch):
+    monkeypatch.setattr(Patience, "enforced", True)
 
 
 def do(patience: Patience, work: Callable[[], object]) -> None:
@@ -65,14 +69,16 @@ def test_what_the_work_raises_comes_through_and_is_paid_for():
     assert patience.left_s <= 4.98
 
 
-def test_on_other_threads_time_is_only_counted():
+def test_tools_have_as_long_as_they_like(monkeypatch):
+    monkeypatch.setattr(Patience, "enforced", False)
     patience = Patience(0.05)
+    do(patience, lambda: time.sleep(0.1))
+    assert patience.left_s == 0.05
 
-    def work() -> None:
-        with patience.spend():
-            time.sleep(0.1)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join(10)
-    assert patience.left_s <= 0
+def test_one_piece_may_not_take_all(monkeypatch):
+    monkeypatch.setattr("judge.patience.PIECE_S", 0.05)
+    patience = Patience(5.0)
+    with pytest.raises(Impatient):
+        do(patience, loop)
+    assert 4.0 < patience.left_s < 5.0

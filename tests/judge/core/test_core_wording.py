@@ -49,8 +49,9 @@ def test_a_learners_braces_are_no_template():
     assert said == "ValueError raised in line 3: {type.__class__} {0}"
 
 
-def test_final_statuses_stay():
-    assert all(TRANSITIONS[s] == frozenset() for s in Status if s.is_final)
+def test_from_a_final_status_only_a_rejudge_leads_on():
+    assert all(TRANSITIONS[s] == {Status.QUEUED} for s in VERDICTS)
+    assert all(TRANSITIONS[s] == frozenset() for s in Status if s.is_final and s not in VERDICTS)
     assert TRANSITIONS[Status.RUNNING] >= VERDICTS
     check_transition(Status.RUNNING, Status.QUEUED)
     with pytest.raises(ValueError, match="accepted cannot become running"):

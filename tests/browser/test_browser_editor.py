@@ -68,3 +68,15 @@ def test_the_editor_works_where_ruff_cannot_be_loaded(open_page):
     assert page.locator(".cm-lint-marker").count() == 0
     assert any("ruff does not run here" in text for text in said)
     assert "undefined_name" in page.locator(".cm-content").inner_text()
+
+
+def test_the_search_in_the_editor_speaks_the_readers_language(open_page):
+    page = open_page("/problems/200", "zh-CN")
+    ready(page)
+    page.click(".cm-content")
+    page.keyboard.press("ControlOrMeta+F")
+    panel = page.locator(".cm-search")
+    panel.wait_for()
+    assert panel.get_by_role("button", name="全部替换").count() == 1
+    assert panel.locator("input").first.get_attribute("placeholder") == "查找"
+    assert "match case" not in panel.inner_text()

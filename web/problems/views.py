@@ -15,6 +15,7 @@ from web.course.problems import problems_by_chapter, track_problems
 from web.drafts.keeping import Kept, find_draft
 from web.i18n import language
 from web.problems.names import given_names
+from web.problems.phrases import editor_phrases
 from web.problems.reference import hidden_until, may_see_reference, mistakes
 from web.services import package_or_404, services, user
 from web.text import code_lines, render
@@ -82,6 +83,7 @@ def problem_page(package: Package, *, editor_text: str | None, error: str | None
         fixed=editor_text is not None,
         draft=draft,
         names=given_names(package, language()),
+        phrases=editor_phrases(),
         error=error,
         history=history,
         latest=present(latest, package) if latest else None,

@@ -163,6 +163,7 @@ async function start(): Promise<void> {
     nonce: box.dataset["nonce"] ?? "",
     label: box.dataset["label"] ?? "",
     names: JSON.parse(one<HTMLElement>("[data-names]", box).textContent ?? "[]") as Name[],
+    phrases: JSON.parse(one<HTMLElement>("[data-phrases]", box).textContent ?? "{}") as Record<string, string>,
     ruff: { worker: box.dataset["ruffWorker"] ?? "", wasm: box.dataset["ruffWasm"] ?? "" },
     changed,
     submit: (publicOnly) => void send(opened, publicOnly),

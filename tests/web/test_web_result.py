@@ -25,7 +25,7 @@ def test_without_javascript(app, browser, judge_all):
     assert "http-equiv" not in page
     assert "accepted" in page
     assert "20 of 20 cases" in page
-    assert "solved" in browser.get("/").text
+    assert 'class="state done"' in browser.get("/").text
     history = browser.get("/problems/200").text
     assert f'href="/submissions/{number}"' in history
 
@@ -48,7 +48,7 @@ def test_a_run_is_marked_and_solves_nothing(app, browser, judge_all):
     [verdict] = judge_all()
     assert verdict["total"] == len(app.extensions["course"].packages[200].public)
     assert "public only" in browser.get(f"/submissions/{number}").text
-    assert "solved" not in browser.get("/").text
+    assert 'class="state done"' not in browser.get("/").text
 
 
 def test_hostile_text_is_shown_as_text(browser, judge_all):

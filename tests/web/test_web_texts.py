@@ -119,7 +119,7 @@ TENSOR = {"tensor": {"dtype": "int32", "shape": [3], "data": [0, 2, 3]}}
         ),
         (
             {"tensor": {"dtype": "int32", "shape": [1, 3], "data": [[0, 2, 3]]}},
-            ["int32 (1, 3)\n    [[0, 2, 3]]"],
+            ["(1, 3)"],
         ),
         ("none at all", ['"none at all"']),
         (None, ["None"]),

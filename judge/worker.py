@@ -383,6 +383,8 @@ def _warm(worker: Worker, store: Store) -> None:
         try:
             worker.judge.warm(worker.packages[number])
         except Exception:
+            if worker.stopping:  # the judge is being closed under our hands
+                return
             log.error("not_warmed", problem=number, exc_info=True)
 
 

@@ -37,6 +37,7 @@ FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 30.0
 HEALTHY_AFTER_S = 30.0  # a child that lived this long starts again at once
 END_S = 10.0  # a child that has not ended this long after SIGTERM is killed
 START_S = 60.0
+KEEP_ALIVE_S = 75
 _LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -197,6 +198,9 @@ def _serve(settings: Settings, only: str | None) -> int:
     base = f"http://{host if settings.host in LOOPBACK else '127.0.0.1'}:{settings.port}"
     gunicorn = ["-m", "gunicorn", "--bind", f"{host}:{settings.port}", "--worker-class", "gthread"]
     gunicorn += ["--workers", "1", "--threads", str(settings.threads), "--log-level", "warning"]
+    # Longer than browsers and proxies keep an idle connection: whoever closes first must not be us, or a request that is
+    # just being sent on it is lost.
+    gunicorn += ["--keep-alive", str(KEEP_ALIVE_S)]
     gunicorn += ["--graceful-timeout", "2", "--no-control-socket", "web.app:from_environment()"]
     children = [
         Child("web", [sys.executable, *gunicorn], env | own),

@@ -27,6 +27,10 @@ MASKED_PACKAGES = ("minisgl", "sglang", "flashinfer", "sgl_kernel", "judge", "pr
 MESSAGE = 1 << 16
 
 
+def _keep_one_thread(nthreads: int) -> None:
+    """What `torch.set_num_threads` is in a child."""
+
+
 def preload() -> None:
     """Import torch and what programs make it import later; touch common operators so that children share the pages."""
     os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -41,6 +45,9 @@ def preload() -> None:
     layer(a).sum().backward()
     # The first optimizer imports torch._dynamo, which takes seconds: here, once, and not in a child.
     torch.optim.AdamW(layer.parameters()).step()
+    # A child has one thread and may not make more. Programs that set a number, as notebooks do, go on with one; torch
+    # itself would end the process.
+    torch.set_num_threads = torch.set_num_interop_threads = _keep_one_thread
     torch.func.vmap(lambda row: row * 2)(a)
     for name in ("dataclasses", "enum", "heapq", "bisect", "itertools", "functools", "statistics", "random"):
         importlib.import_module(name)

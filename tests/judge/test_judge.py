@@ -65,6 +65,12 @@ def test_another_right_way_is_accepted(judge, packages):
     assert run(judge, packages[201], source).status is Status.ACCEPTED
 
 
+def test_a_program_that_sets_a_number_of_threads_goes_on_with_one(judge, packages):
+    head = "import torch\ntorch.set_num_threads(8)\ntorch.set_num_interop_threads(2)\n"
+    verdict = run(judge, packages[200], head + packages[200].solution)
+    assert verdict.status is Status.ACCEPTED
+
+
 def test_two_mistakes_are_both_named(judge, packages):
     source = (
         packages[200]

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import structlog
 from flask import Flask
+from flask_openapi3.models.info import Info
+from flask_openapi3.openapi import OpenAPI
 from flask_wtf import CSRFProtect
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -17,6 +19,7 @@ from tools.steps import load_chapters
 from web import (
     accounts,
     admin,
+    api,
     assets,
     classes,
     course,
@@ -46,7 +49,15 @@ def create_app(settings: Settings | None = None) -> Flask:
     A broken problem package is logged and left out. Raises FrontendMissing if nothing has been built.
     """
     settings = settings or Settings()
-    app = Flask(__name__, static_folder=None)
+    app = OpenAPI(
+        __name__,
+        static_folder=None,
+        doc_ui=False,  # `api.page` is ours: the library's would come from elsewhere
+        info=Info(title="mini-sglang by hand", version="1"),
+        security_schemes={"token": {"type": "http", "scheme": "bearer"}},
+        validation_error_callback=api.errors.of_validation,
+        validation_error_model=api.schemas.Refusal,
+    )
     app.config.update(
         SECRET_KEY=settings.session_key(),
         # Ports of one host share cookies: two sites on this machine must not overwrite each other's.
@@ -76,7 +87,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     security.init_app(app)
     i18n.init_app(app)
     guard.init_app(app)
-    CSRFProtect(app)
+    csrf = CSRFProtect(app)
     limits.init_app(app)
     errors.init_app(app)
     assets.init_app(app)
@@ -84,6 +95,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     script_texts.init_app(app)
     for feature in (local, accounts, admin, classes, course, drafts, problems, search, submissions):
         feature.init_app(app)
+    api.init_app(app, csrf)
     return app
 
 

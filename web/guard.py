@@ -3,6 +3,7 @@
 - its Host is ours: a loopback name, or that of `COURSE_SITE_URL`. A stranger's name that points at this machine must
   not make their page ours;
 - an Origin, if one is sent, is our own; what changes something carries one, and a CSRF token (Flask-WTF);
+- the API (`web.api`) knows no cookies: there only the Host is asked about here, and the token by its blueprint;
 - whoever asks has entered (local mode: `local`) or signed in (`accounts`), unless the page is for strangers.
 """
 
@@ -15,6 +16,7 @@ from flask_babel import gettext
 from werkzeug.wrappers import Response
 
 from web.accounts.identity import LOCAL, identity
+from web.api.errors import PREFIX as API
 from web.errors import wants_json
 from web.forms import read_form
 from web.services import services
@@ -25,6 +27,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_ENDPOINTS = {
     *("built", "i18n.choose", "local.enter"),
     *("accounts.enter", "accounts.try_to_enter", "accounts.set_up", "accounts.register", "joining.show"),
+    "api_page.show",
 }
 # Asked by monitoring, by whatever name it knows this machine; they tell nothing about anybody.
 FOR_MACHINES = {"ops.healthz", "ops.metrics"}
@@ -40,6 +43,9 @@ def _guard() -> tuple[str | Response, int] | Response | None:
     if request.endpoint in FOR_MACHINES:
         return None
     origin = _own_origin()
+    if request.path.startswith(API):
+        g.identity = None  # whatever cookies came along
+        return None
     given = request.headers.get("Origin")
     if given is not None and given != origin:
         abort(403, "origin")

@@ -3,7 +3,7 @@ that several share); each answer says in its headers what is left (`X-RateLimit-
 
 from __future__ import annotations
 
-from flask import Flask, request
+from flask import Flask, g, request
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
 
@@ -36,7 +36,9 @@ REGISTRATIONS = limiter.limit(
     "60 per hour", key_func=address, deduct_when=lambda response: response.status_code == 303
 )
 JOINS = limiter.limit("300 per minute", key_func=address)
-SUBMISSIONS = limiter.limit("60 per minute")
+# From pages and the API together; of one token fewer, so that a program gone wild leaves room for its owner.
+SUBMISSIONS = limiter.shared_limit("60 per minute", scope="submissions")
+TOKEN_SUBMISSIONS = limiter.limit("40 per minute", key_func=lambda: f"token {g.token}")
 
 
 def init_app(app: Flask) -> None:

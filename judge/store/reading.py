@@ -61,11 +61,15 @@ def _fields(row: Row[Any]) -> dict[str, Any]:
     return {**row._mapping, "status": Status(row.status)}
 
 
-def history(session: Session, user: str, problem: int | None = None, limit: int = 50) -> list[Summary]:
-    """The user's submissions, newest first."""
+def history(
+    session: Session, user: str, problem: int | None = None, limit: int = 50, before: int | None = None
+) -> list[Summary]:
+    """The user's submissions, newest first; with `before`, those with a smaller id."""
     query = _select().where(Submission.user == user).order_by(Submission.id.desc()).limit(limit)
     if problem is not None:
         query = query.where(Submission.problem == problem)
+    if before is not None:
+        query = query.where(Submission.id < before)
     return [Summary(**_fields(row)) for row in session.execute(query)]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from judge.core.status import Status
 from judge.store import Judgement, Submission, reading
-from web.classes import grades, roster
+from web.classes import grades, roster, similarity
 from web.classes.access import Seat, assignment_or_404, learner_or_404, seat
 from web.classes.blueprint import blueprint
 from web.classes.csv_files import csv_response
@@ -127,6 +127,36 @@ def _learners(number: int, assignment: int, user: int, problem: int) -> tuple[An
         history = reading.history(session, account.key, problem, limit=500)
     seen = [h for h in history if h.created_at >= max(member.joined_at, found.opens_at)]
     return mine, found, member, account, seen
+
+
+@blueprint.get("/<int:number>/assignments/<int:assignment>/alike/<int:problem>", endpoint="grade_alike")
+def alike(number: int, assignment: int, problem: int) -> str:
+    """Which learners' programs, of those that count, are more alike than the problem makes them."""
+    mine = seat(number, teaching=True)
+    found = assignment_or_404(mine, assignment)
+    package = services().packages.get(problem)
+    with services().store.read() as session:
+        problems, lines = _book(session, mine, found)
+        if problem not in {p.problem for p in problems}:
+            abort(404)
+        counted = {line.user.login: line for line in lines if line.cells[problem].best is not None}
+        programs: dict[str, str] = {}
+        for login, line in counted.items():
+            best = line.cells[problem].best
+            if best is not None:
+                programs[login] = shown_source(session.get_one(Submission, best.id).source)
+    given = (package.starter, package.solution) if package is not None else ("",)
+    suspicious = similarity.pairs(programs, *given[:1], own=given[1:])
+    return render_template(
+        "classes/alike.html",
+        mine=mine,
+        assignment=found,
+        problem=problem,
+        packages=services().packages,
+        pairs=suspicious,
+        lines=counted,
+        compared=len(programs),
+    )
 
 
 @blueprint.get("/<int:number>/assignments/<int:assignment>/mistakes", endpoint="grade_mistakes")

@@ -74,3 +74,17 @@ def test_a_page_that_is_only_looked_at_saves_nothing(open_page):
     ready(page)
     page.wait_for_timeout(2500)
     assert "PUT" not in sent
+
+
+def test_a_text_too_long_to_be_kept_stays_in_this_browser_and_is_sent_once(open_page):
+    page = opened(open_page, 53)
+    answers = []
+    page.on(
+        "response", lambda response: answers.append(response.status) if "/draft" in response.url else None
+    )
+    write(page, "# " + "x" * 70_000)
+    page.locator("[data-draft-note]", has_text="in this browser").wait_for()
+    page.wait_for_timeout(3500)
+    assert answers == [413]
+    write(page, "short = 1\n")
+    saved(page)

@@ -80,7 +80,8 @@ export class Sync {
       } else if (answer.ok) {
         this.seen = ((await answer.json()) as Kept).revision;
         this.listener.saved(this.seen);
-      } else throw new Error(`status ${answer.status}`);
+      } else if (answer.status === 413) this.listener.failed(); // too long to be kept: trying again would not help
+      else throw new Error(`status ${answer.status}`);
     } catch {
       this.pending = true;
       delay = AGAIN_MS;

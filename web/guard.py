@@ -27,6 +27,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_ENDPOINTS = {
     *("built", "i18n.choose", "local.enter"),
     *("accounts.enter", "accounts.try_to_enter", "accounts.set_up", "accounts.register", "joining.show"),
+    *("accounts.oidc", "accounts.oidc_back"),
     "api_page.show",
 }
 # Asked by monitoring, by whatever name it knows this machine; they tell nothing about anybody.

@@ -28,6 +28,19 @@ class Settings(StoreSettings):
         default="",
         description="With accounts: the address that people open, such as `https://course.example.edu`.",
     )
+    oidc_issuer: str = Field(
+        default="",
+        description="With accounts: the OpenID Connect issuer to sign in with, such as `https://id.example.edu`.",
+    )
+    oidc_client_id: str = Field(default="", description="What the issuer calls this site.")
+    oidc_client_secret: SecretStr = Field(
+        default=SecretStr(""), description="The secret it shares with this site."
+    )
+    oidc_name: str = Field(default="OpenID Connect", description="What the button to sign in elsewhere says.")
+    oidc_login_claim: str = Field(
+        default="preferred_username",
+        description="The claim that holds the sign-in name as rosters write it.",
+    )
     proxies: int = Field(
         default=0,
         ge=0,
@@ -83,6 +96,8 @@ class Settings(StoreSettings):
             raise ValueError(
                 "COURSE_SITE_URL needs accounts: set COURSE_ACCOUNTS=password (without them anybody could submit)"
             )
+        if self.oidc_issuer and (self.accounts == "none" or not self.oidc_client_id):
+            raise ValueError("COURSE_OIDC_ISSUER needs COURSE_ACCOUNTS=password and COURSE_OIDC_CLIENT_ID")
         return self
 
     def session_key(self) -> bytes:

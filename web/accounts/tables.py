@@ -27,6 +27,7 @@ class User(Base):
     - `login` is unique, lower case, and made of the characters that `names.clean_login` lets through.
     - `key` is what submissions name as their user; an id is never given twice, so a key never changes hands.
     - `session_version` grows whenever all sessions of the account are to end; a session names the one it began with.
+    - `oidc_subject` is "issuer|subject" of an account that signs in elsewhere; no two have the same.
     - `password_hash` is an argon2 hash, or None for an account that signs in elsewhere or was never given a password.
     """
 
@@ -37,6 +38,7 @@ class User(Base):
     name: Mapped[str] = mapped_column(String(80))
     role: Mapped[str] = mapped_column(String(16), default=str(Role.LEARNER))
     password_hash: Mapped[str | None] = mapped_column(String(255))
+    oidc_subject: Mapped[str | None] = mapped_column(String(255))
     must_change_password: Mapped[bool] = mapped_column(default=False)
     session_version: Mapped[int] = mapped_column(default=1)
     time_zone: Mapped[str] = mapped_column(String(64), default="")
@@ -44,7 +46,7 @@ class User(Base):
     last_seen_at: Mapped[float | None]
     disabled_at: Mapped[float | None]
 
-    __table_args__ = ({"sqlite_autoincrement": True},)
+    __table_args__ = (Index(None, "oidc_subject", unique=True), {"sqlite_autoincrement": True})
 
     @property
     def key(self) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import update
 from werkzeug.wrappers import Response
 
 from judge.store import now
+from web.accounts import oidc as elsewhere
 from web.accounts import passwords, people
 from web.accounts.forms import ZONES, ChangePassword, NewAccount, NewPassword, Profile, SignIn
 from web.accounts.identity import identity, sign_in, sign_out
@@ -66,6 +67,20 @@ def try_to_enter() -> Page:
         db.execute(update(User).where(User.id == user.id).values(**values))
     sign_in(user, remember=bool(form.remember.data))
     return redirect(_back(form.next.data), 303)
+
+
+@blueprint.get("/login/oidc")
+@SIGN_INS
+def oidc() -> Page:
+    """Go and sign in elsewhere."""
+    return elsewhere.begin(_back(request.args.get("next")))
+
+
+@blueprint.get("/login/oidc/back")
+@SIGN_INS
+def oidc_back() -> Page:
+    """Back from there."""
+    return elsewhere.come_back()
 
 
 @blueprint.post("/logout")
@@ -128,6 +143,8 @@ def show() -> Page:
 def change_password() -> Page:
     """Choose a new password; all other sessions end."""
     me = _me()
+    if me.password_hash is None:
+        abort(404)
     form: NewPassword = NewPassword() if me.must_change_password else ChangePassword()
     if form.validate_on_submit():
         if isinstance(form, ChangePassword) and not passwords.matches(me.password_hash, form.current.data):
@@ -161,9 +178,15 @@ def end_sessions() -> Page:
 @blueprint.post("/account/delete")
 @WRONG_PASSWORDS
 def remove() -> Page:
-    """Delete my account and all I submitted; field `password` proves that it is I."""
+    """Delete my account and all I submitted; field `password` proves that it is I. Who signs in elsewhere has none and
+    types the sign-in name instead."""
     me = _me()
-    if not passwords.matches(me.password_hash, request.form.get("password", "")):
+    given = request.form.get("password", "")
+    if me.password_hash is None:
+        if given.strip().lower() != me.login:
+            flash(gettext("Nothing was deleted: this is not your sign-in name."), "error")
+            return _account_page(me), 401
+    elif not passwords.matches(me.password_hash, given):
         flash(gettext("Nothing was deleted: the password is wrong."), "error")
         return _account_page(me), 401
     try:

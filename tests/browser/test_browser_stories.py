@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser_site import CHROMIUM, FLAGS, TIMEOUT_MS, Site, running_site
-from browser_steps import ready, submit, write
+from browser_steps import editor_text, ready, submit, write
 
 from judge.packages import survey
 
@@ -232,3 +232,24 @@ def test_6_it_works_without_scripts_and_without_a_mouse(school, fresh):
         page.wait_for_timeout(1000)
         page.reload()
     assert "accepted" in page.locator("main").inner_text()
+
+
+def test_7_two_accounts_on_one_device_have_drafts_of_their_own(school, fresh):
+    page = fresh()
+    sign_in(page, school, "ada")
+    page.goto(f"{school.base}/problems/41")
+    ready(page)
+    write(page, "ada_wrote_this = 1\n")
+    page.wait_for_function("() => Object.values(localStorage).some(v => v.includes('ada_wrote_this'))")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login")
+    sign_in(page, school, "tess")
+    page.goto(f"{school.base}/problems/41")
+    ready(page)
+    assert "ada_wrote_this" not in editor_text(page)
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login")
+    sign_in(page, school, "ada")
+    page.goto(f"{school.base}/problems/41")
+    ready(page)
+    assert "ada_wrote_this" in editor_text(page)

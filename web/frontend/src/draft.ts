@@ -1,6 +1,9 @@
 // A draft for each problem, kept in this browser: what is typed is safe here at once, whatever becomes of the session.
-const key = (problem: string) => `draft:${problem}`;
-const base = (problem: string) => `draft-base:${problem}`;
+// On a device that several accounts share, each has its own.
+const whose = document.documentElement.dataset["user"];
+const of = whose === undefined ? "" : `${whose}:`;
+const key = (problem: string) => `draft:${of}${problem}`;
+const base = (problem: string) => `draft-base:${of}${problem}`;
 
 export function loadDraft(problem: string): string | null {
   try {

@@ -329,8 +329,8 @@ def main() -> None:
     """Run one worker until it is told to end. With --ready: exit status 0 if one is ready, else 1."""
     if "--ready" in sys.argv:
         sys.exit(0 if is_ready(WorkerSettings().data_dir) else 1)
-    logs.configure()
     settings = WorkerSettings()
+    logs.configure(settings.log_format)
     found = survey()
     packages = found.packages
     for error in found.refused:  # the others are judged all the same

@@ -101,7 +101,8 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 def from_environment() -> Flask:
     """What gunicorn calls. The token must not reach the environment of anything that is started from here."""
-    logs.configure()
-    app = create_app(Settings())
+    settings = Settings()
+    logs.configure(settings.log_format)
+    app = create_app(settings)
     os.environ.pop("COURSE_TOKEN", None)
     return app

@@ -4,6 +4,7 @@ site and its workers, started apart from each other, find the same database."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -22,6 +23,11 @@ class StoreSettings(BaseSettings):
     database_url: str = Field(
         default="",
         description="SQLAlchemy URL of the database. Empty: the SQLite file `course.db` in the data folder.",
+    )
+
+    log_format: Literal["text", "json"] = Field(
+        default="text",
+        description="`json`: a JSON object a line on stderr, with a line for each request.",
     )
 
     @property

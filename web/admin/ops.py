@@ -6,6 +6,7 @@ import hmac
 import time
 from collections.abc import Iterable
 
+import structlog
 from flask import Blueprint, Flask, Response, abort, current_app, g, request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -14,9 +15,11 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from judge.store import now
+from web.accounts.identity import identity
 from web.admin.health import look
 from web.services import Services, services
 
+log = structlog.get_logger("web.requests")
 blueprint = Blueprint("ops", __name__)
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -70,7 +73,18 @@ def _end(response: Response) -> Response:
     if "began" in g and response.mimetype != "text/event-stream":
         # The endpoint, not the address: what strangers make up must not become a series each.
         labels = (request.endpoint or "none", request.method, str(response.status_code))
-        current_app.extensions["request_seconds"].labels(*labels).observe(time.perf_counter() - g.began)
+        seconds = time.perf_counter() - g.began
+        current_app.extensions["request_seconds"].labels(*labels).observe(seconds)
+        if services().settings.log_format == "json":
+            who = identity()
+            log.info(
+                "request",
+                method=request.method,
+                endpoint=labels[0],
+                status=response.status_code,
+                ms=round(seconds * 1000, 1),
+                user=who.key if who is not None else "",
+            )
     return response
 
 

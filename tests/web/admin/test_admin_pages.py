@@ -206,3 +206,29 @@ def test_local_mode_has_the_pages_but_no_accounts(tmp_path):
     client.get("/enter?token=t", base_url=base)
     assert client.get("/admin", base_url=base).status_code == 200
     assert client.get("/admin/accounts", base_url=base).status_code == 404
+
+
+def test_requests_are_logged_as_json_without_what_was_sent(app, settings, signed_in, capfd):
+    import json
+
+    import structlog
+
+    from judge import logs
+    from tests.web.accounts.conftest import Visitor
+    from web.app import create_app
+
+    signed_in("ada")
+    logs.configure("json")
+    try:
+        visitor = Visitor(create_app(settings.model_copy(update={"log_format": "json"})))
+        visitor.sign_in("ada")
+        visitor.post("/problems/40/submissions", {"source": "my_secret = 1"}, page="/problems/40")
+    finally:
+        structlog.reset_defaults()
+    err = capfd.readouterr().err
+    lines = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    last = [line for line in lines if line["event"] == "request"][-1]
+    assert (last["endpoint"], last["status"], last["user"]) == ("submissions.create", 303, "u1")
+    assert last["ms"] > 0
+    assert "my_secret" not in err
+    assert "correct horse" not in err

@@ -3,8 +3,10 @@
 
     python practice/judge.py start 200        write practice/workspace/200.py and show the problem
     python practice/judge.py 200              judge practice/workspace/200.py
+    python practice/judge.py 200 --remote https://course.example.edu    have a site judge it
 
-Exit status: 0 accepted (or done), 1 not accepted, 2 wrong usage, 3 the judge itself failed.
+Exit status: 0 accepted (or done), 1 not accepted, 2 wrong usage (of a site: a wrong address or token, too), 3 no verdict:
+the judge itself failed, the site gave no answer, or Ctrl+C ended the wait.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ except ImportError:
 from judge import local
 from judge.packages import Package, PackageError, find_package, load_package, survey
 from practice.printing import TEXTS, print_case, print_hint, print_statement, print_verdict
+from practice.remote_options import chosen, remote_options
 
 WORKSPACE = ROOT / "practice" / "workspace"
 ACCEPTED, NOT_ACCEPTED, USAGE, SYSTEM = 0, 1, 2, 3
@@ -102,6 +105,7 @@ def shown(path: Path) -> str:
 @click.option("--seed", type=click.IntRange(0, (1 << 128) - 1), help="Draw the random cases of this seed.")
 @click.option("--kernels", type=click.Choice(["fake", "real", "auto"]), default="auto", show_default=True)
 @click.option("--case", "case_name", metavar="NAME", help="Show a public case: inputs, and both outputs.")
+@remote_options
 @lang_option
 def test(
     which: str,
@@ -113,8 +117,16 @@ def test(
     kernels: str,
     case_name: str | None,
     lang: str,
+    **remote: Any,
 ) -> None:
     """Judge a file: practice/workspace/ID.py unless one is named."""
+    here_only = {
+        "--watch": watch,
+        "--seed": seed is not None,
+        "--case": case_name,
+        "--kernels": kernels != "auto",
+    }
+    site = chosen(remote, here_only, lang)
     package = find(which, lang)
     if kernels == "real":
         raise wrong_usage("no_gpu", lang)
@@ -125,6 +137,10 @@ def test(
         names = ", ".join(c.name for c in package.public)
         raise wrong_usage("no_case", lang, name=case_name, names=names)
     console = Console(stderr=as_json, highlight=False)
+    if site is not None:
+        from practice.remote import judge_remote
+
+        sys.exit(judge_remote(console, package, path, site, run_only, as_json, lang))
 
     def once() -> int:
         nonlocal package

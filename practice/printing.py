@@ -104,8 +104,15 @@ def print_hint(console: Console, package: Package, number: int, lang: str) -> bo
 
 
 def print_verdict(
-    console: Console, package: Package, verdict: dict[str, Any], seed: int, public_only: bool, lang: str
+    console: Console,
+    package: Package,
+    verdict: dict[str, Any],
+    seed: int | None,
+    public_only: bool,
+    lang: str,
 ) -> None:
+    """`seed` None: it is not known, as on a site."""
+
     def text(key: str, **params: Any) -> str:
         return TEXTS[key][lang].format(**params)
 
@@ -127,7 +134,7 @@ def print_verdict(
                 print_section(console, entry["section"], lang)
     if verdict["counterexample"]:
         print_counterexample(console, package, verdict["counterexample"], lang)
-    if not accepted and not public_only:
+    if not accepted and not public_only and seed is not None:
         console.print("\n" + text("seed", seed=seed), style="dim")
 
 

@@ -6,7 +6,7 @@ import click
 from flask import Flask
 
 from judge.store import Store
-from web import i18n
+from web import i18n, retention
 from web.accounts import people
 from web.accounts.tables import Role, User
 from web.settings import Settings
@@ -45,6 +45,28 @@ def users() -> None:
     with _store() as store, store.read() as session:
         for user in session.query(User).order_by(User.login):
             click.echo(f"{user.login:<24} {user.role:<8} {'closed ' if user.disabled_at else ''}{user.name}")
+
+
+@main.command()
+@click.option("--submissions", type=float, metavar="DAYS", help="Forget submissions that arrived longer ago.")
+@click.option(
+    "--accounts", type=float, metavar="DAYS", help="Delete learners' accounts not signed in to for so long."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+def forget(submissions: float | None, accounts: float | None, dry_run: bool) -> None:
+    """Delete what is older than the site wants to keep. Members of classes that are not archived keep everything."""
+    if submissions is None and accounts is None:
+        raise click.UsageError("say what to forget: --submissions DAYS, --accounts DAYS")
+    if min(d for d in (submissions, accounts) if d is not None) < 1:
+        raise click.UsageError("DAYS is at least 1")
+    would = "would be " if dry_run else ""
+    with _store() as store:
+        if submissions is not None:
+            count = retention.old_submissions(store, submissions, dry=dry_run, actor=ACTOR)
+            click.echo(f"{count} submissions {would}forgotten")
+        if accounts is not None:
+            names = retention.unused_accounts(store, accounts, dry=dry_run, actor=ACTOR)
+            click.echo(f"{len(names)} accounts {would}deleted{': ' if names else ''}{', '.join(names)}")
 
 
 class _store:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, abort, render_template
-from flask_babel import gettext
+from flask import Response, abort, flash, redirect, render_template, url_for
+from flask_babel import gettext, ngettext
 from markupsafe import Markup
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from judge.core.status import Status
 from judge.store import Judgement, Submission, reading
+from web.accounts import people
 from web.classes import grades, roster, similarity
 from web.classes.access import Seat, assignment_or_404, learner_or_404, seat
-from web.classes.blueprint import blueprint
+from web.classes.blueprint import Page, blueprint
 from web.classes.csv_files import csv_response
 from web.classes.tables import AssignedProblem, Assignment, Part
 from web.classes.times import shown
@@ -74,6 +75,36 @@ def export(number: int, assignment: int) -> Response:
             row += [cell.points, f"{at} {gettext('late')}".strip() if cell.late else at, cell.tries]
         rows.append(row)
     return csv_response(f"grades-{assignment}.csv", [head, *rows])
+
+
+@blueprint.post("/<int:number>/assignments/<int:assignment>/again", endpoint="grade_again")
+def again(number: int, assignment: int) -> Page:
+    """Judge all that counts for the assignment again, by today's versions of its problems; no deadline moves."""
+    mine = seat(number, teaching=True)
+    found = assignment_or_404(mine, assignment)
+    packages = services().packages
+    with services().store.read() as session:
+        problems, lines = _book(session, mine, found)
+        numbers = [
+            attempt
+            for line in lines
+            for attempt in session.scalars(
+                select(Submission.id).where(
+                    Submission.user == line.user.key,
+                    Submission.problem.in_([p.problem for p in problems]),
+                    Submission.public_only.is_(False),
+                    Submission.created_at >= max(found.opens_at, line.member.joined_at),
+                    Submission.created_at < found.closes_at + grades.MINUTE_S,
+                )
+            )
+        ]
+    versions = {p.problem: packages[p.problem].version for p in problems if p.problem in packages}
+    count = services().queue.rejudge(numbers, versions)
+    services().ring()
+    with services().store.write() as session:
+        people.note(session, mine.who.key, "judged_again", f"assignment {assignment}", count=count)
+    flash(ngettext("%(num)d submission is judged again.", "%(num)d submissions are judged again.", count))
+    return redirect(url_for(".grade_book", number=number, assignment=assignment), 303)
 
 
 @blueprint.get(f"{LEARNERS}/<int:problem>", endpoint="grade_drill")

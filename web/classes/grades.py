@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from judge.core.status import Status
@@ -123,7 +123,8 @@ def _attempts(
             Submission.user,
             Submission.problem,
             Submission.created_at,
-            Submission.status,
+            # While it is judged again, the verdict that it has goes on counting.
+            func.coalesce(Judgement.status, Submission.status).label("status"),
             Judgement.passed,
             Judgement.total,
         )

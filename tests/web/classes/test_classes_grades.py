@@ -232,3 +232,21 @@ def test_an_archived_class_sets_nothing(school, assignment):
     school.teacher.post(f"{school.path}/archive", {}, page=school.path)
     assert school.teacher.get(f"{school.path}/assignments/new").status_code == 409
     assert school.ada.get(assignment).status_code == 200
+
+
+def test_a_teacher_has_all_that_counts_judged_again(school, assignment, judged, store):
+    from sqlalchemy import select
+
+    counted = [judged("u2", 40), judged("u3", 200), judged("u2", 40, status="wrong_answer", passed=1)]
+    judged("u2", 30)
+    judged("u4", 40)
+    old = judged("u2", 40)
+    with store.write() as session:
+        session.execute(update(Submission).where(Submission.id == old).values(created_at=1_600_000_000.0))
+    assert school.ada.post(f"{assignment}/again", {}, page=school.path).status_code == 403
+    assert school.outsider.post(f"{assignment}/again", {}, page="/classes").status_code == 404
+    assert school.teacher.post(f"{assignment}/again", {}, page=school.path).status_code == 303
+    with store.read() as session:
+        queued = session.scalars(select(Submission.id).where(Submission.status == "queued")).all()
+    assert sorted(queued) == sorted(counted)
+    assert "10 / 30" in school.teacher.get(f"{assignment}/grades").text, "what counted goes on counting"

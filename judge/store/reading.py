@@ -145,11 +145,16 @@ def accepted_sources(
 
 
 def _accepted(user: str, problem: int) -> Select[int, float, bytes]:
-    return select(Submission.id, Submission.created_at, Submission.source).where(
-        Submission.user == user,
-        Submission.problem == problem,
-        Submission.public_only.is_(False),
-        Submission.status == Status.ACCEPTED,
+    """By the verdict that counts: while it is judged again, a submission goes on being accepted."""
+    return (
+        select(Submission.id, Submission.created_at, Submission.source)
+        .join(Judgement, Judgement.id == Submission.current_judgement)
+        .where(
+            Submission.user == user,
+            Submission.problem == problem,
+            Submission.public_only.is_(False),
+            Judgement.status == Status.ACCEPTED,
+        )
     )
 
 

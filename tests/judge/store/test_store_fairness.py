@@ -143,6 +143,7 @@ def test_judging_again_comes_last_and_keeps_what_counted(queue, store, verdict):
     put(queue, "ben")
     with store.read() as session:
         assert reading.standing(session, "ada") == {200: True}, "the old verdict counts meanwhile"
+        assert reading.is_solved(session, "ada", 200)
     assert take(queue, verdict, store) == "ben"
     claim = queue.claim("w")
     assert (claim.submission, claim.version, claim.seed) == (old, "f" * 16, before.seed)

@@ -12,11 +12,11 @@ PATH_BYTES = 103
 NAME_BYTES = 32  # the longest file name that is put into such a folder
 
 
-def socket_folder(name: str) -> Path:
+def socket_folder(name: str, *, make: bool = True) -> Path:
     """A folder called `name`, readable by this user only, in which sockets of NAME_BYTES fit.
 
     It stands in XDG_RUNTIME_DIR, in the folder for temporary files or in /tmp: the first whose path is short enough.
-    Raises PermissionError if somebody else made it.
+    Raises PermissionError if somebody else made it. Without `make`, one that is not there is named only.
     """
     bases = [os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]
     fitting = [
@@ -27,6 +27,8 @@ def socket_folder(name: str) -> Path:
         raise PermissionError(
             f"no folder for sockets: set TMPDIR to one with a short path (now {tempfile.gettempdir()})"
         )
+    if not make and not folder.exists():
+        return folder
     folder.mkdir(mode=0o700, exist_ok=True)
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:

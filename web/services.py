@@ -26,7 +26,7 @@ class Services:
 
     def ring(self) -> None:
         """Tell the workers that there is something to do."""
-        ring(bell_folder(self.store.url))
+        ring(bell_folder(self.store.url, make=False))
 
 
 def services() -> Services:

@@ -8,16 +8,17 @@ import hashlib
 import os
 import select
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from judge.sockets import socket_folder
 
 
-def bell_folder(url: str) -> Path:
+def bell_folder(url: str, *, make: bool = True) -> Path:
     """The folder of the sockets of one database, private to this user. Raises PermissionError if somebody else made
-    it."""
+    it. Without `make`, for those who only ring, it is not made."""
     name = hashlib.sha256(url.encode()).hexdigest()[:16]
-    return socket_folder(f"course-{os.getuid()}-{name}")
+    return socket_folder(f"course-{os.getuid()}-{name}", make=make)
 
 
 def ring(folder: Path) -> None:
@@ -66,3 +67,5 @@ class Ear:
     def close(self) -> None:
         self._socket.close()
         self.path.unlink(missing_ok=True)
+        with suppress(OSError):  # others listen there still
+            self.path.parent.rmdir()

@@ -56,3 +56,21 @@ def test_a_folder_of_somebody_else_is_refused(folder):
     folder.chmod(0o777)
     with pytest.raises(PermissionError, match="TMPDIR"):
         bell_folder("sqlite:////somewhere/course.db")
+
+
+def test_nothing_is_left_behind(folder):
+    one, two = Ear(folder), Ear(folder)
+    one.close()
+    assert folder.is_dir()
+    two.close()
+    assert not folder.exists()
+    ring(folder)
+    assert bell_folder("sqlite:////somewhere/course.db", make=False) == folder
+    assert not folder.exists(), "who only rings makes no folder"
+    Ear(bell_folder("sqlite:////somewhere/course.db")).close()
+
+
+def test_a_folder_of_somebody_else_is_not_rung_in(folder):
+    folder.chmod(0o777)
+    with pytest.raises(PermissionError):
+        bell_folder("sqlite:////somewhere/course.db", make=False)

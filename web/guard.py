@@ -40,7 +40,7 @@ def init_app(app: Flask) -> None:
     app.before_request(_guard)
 
 
-def _guard() -> tuple[str | Response, int] | Response | None:
+def _guard() -> tuple[Response | str, int] | Response | None:
     if request.endpoint in FOR_MACHINES:
         return None
     origin = _own_origin()
@@ -60,7 +60,7 @@ def _guard() -> tuple[str | Response, int] | Response | None:
             return None
         if request.endpoint in {"built", "local.enter"}:
             return None
-        return render_template("errors/closed.html"), 403
+        return _closed()
     who = identity()
     if who is None:
         return None if request.endpoint in OPEN_ENDPOINTS else _to_sign_in()
@@ -77,6 +77,18 @@ def _own_origin() -> str:
     if _hostname(f"//{request.host}") in LOOPBACK:
         return request.host_url.rstrip("/")
     abort(403, "host")
+
+
+def _closed() -> tuple[Response | str, int]:
+    """Local mode, for a browser that has not entered or whose cookie is gone."""
+    if wants_json():
+        return jsonify(
+            error=gettext(
+                "This browser has to enter anew. Your text is kept: open the start address that the terminal shows, "
+                "then send it again."
+            )
+        ), 403
+    return render_template("errors/closed.html"), 403
 
 
 def _to_sign_in() -> tuple[Response, int] | Response:

@@ -24,6 +24,12 @@ def test_without_the_start_address_every_page_is_closed(client, path):
     assert "make serve" in answer.text
 
 
+def test_a_script_without_the_cookie_is_told_what_to_do(client):
+    answer = client.get("/", base_url=BASE, headers={"Accept-Language": "en", "Accept": "application/json"})
+    assert answer.status_code == 403
+    assert "start address" in answer.json["error"]
+
+
 @pytest.mark.parametrize("token", ["", "wrong", "a-token-for-test", "é"])
 def test_a_wrong_token_opens_nothing(client, token):
     assert client.get("/enter", query_string={"token": token}, base_url=BASE).status_code == 403

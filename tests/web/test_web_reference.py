@@ -52,6 +52,7 @@ def test_after_it_is_solved_everything_is_there(browser, package, judge_all, lan
         assert f"#{wrong.section.partition('#')[2]}" in page.text
     for mine in (number, other):
         assert f'href="/submissions/{mine}"' in page.text
+    assert 'class="button primary" href="/problems/201"' in page.text, "the next problem"
     assert f'href="/submissions/{again}"' not in page.text  # the same text, sent before
     for leads_there in ("/problems/200", f"/submissions/{number}"):
         assert PATH in browser.get(leads_there, lang).text

@@ -52,7 +52,7 @@ def try_to_enter() -> Page:
     kept = user.password_hash if user is not None else None
     if not passwords.matches(kept, form.password.data) or user is None:
         left = remaining()
-        text = gettext("Name or password is wrong.")
+        text = gettext("Sign-in name or password is wrong.")
         if left is not None and left <= 5:
             text += " " + gettext("%(n)s more tries in the next minutes.", n=max(0, left - 1))
         form.password.errors = [text]
@@ -101,7 +101,8 @@ def set_up() -> Page:
     form = NewAccount()
     if form.validate_on_submit() and (user := made(form, Role.ADMIN)) is not None:
         sign_in(user, remember=False)
-        return redirect(url_for("course.index"), 303)
+        flash(gettext("You administer this site now. Next: make an account for each teacher, here."))
+        return redirect(url_for("admin.accounts"), 303)
     return render_template("accounts/new.html", form=form, first=True), 422 if form.errors else 200
 
 

@@ -13,6 +13,7 @@ def init_app(app: Flask) -> None:
 
     app.register_blueprint(blueprint)
     app.register_blueprint(joining)
+    app.jinja_env.globals["assignments_due"] = views.assignments_due
     app.jinja_env.globals["local_time"] = times.shown
     app.jinja_env.filters["points"] = points
 

@@ -66,8 +66,11 @@ def preview(number: int) -> Page:
         return _page(mine, error=str(refused)), 422
     with services().store.read() as session:
         known = roster.known_logins(session, found.rows)
+        inside = {user.login for part in Part for _, user in roster.members(session, number, part)}
     text = "\n".join(f"{row.login},{_quoted(row.name)}" for row in found.rows)
-    return render_template("classes/roster.html", mine=mine, found=found, known=known, text=text)
+    return render_template(
+        "classes/roster.html", mine=mine, found=found, known=known, inside=inside, text=text
+    )
 
 
 def _quoted(name: str) -> str:

@@ -38,6 +38,11 @@ class Task:
         """Points that can be had."""
         return sum(p.points for p in self.problems)
 
+    @property
+    def solved(self) -> int:
+        """How many of its problems the learner has solved; 0 for teachers."""
+        return sum(cell.solved for cell in self.line.cells.values()) if self.line else 0
+
 
 @blueprint.get("")
 def index() -> str:
@@ -119,6 +124,22 @@ def tasks(session: Session, mine: Seat) -> list[Task]:
     return sorted(rows, key=lambda t: (t.is_over, t.assignment.deadline_at))
 
 
+def assignments_due() -> list[tuple[Class, Task]]:
+    """What still counts of the assignments of all classes that I learn in, by deadline."""
+    who = identity()
+    if services().settings.accounts == "none" or who is None or who.number is None:
+        return []
+    query = (
+        select(Class, Member)
+        .join(Member, Member.class_id == Class.id)
+        .where(Member.user_id == who.number, Member.part == Part.LEARNER, Class.archived_at.is_(None))
+    )
+    with services().store.read() as session:
+        mine = [Seat(who, of, member) for of, member in session.execute(query)]
+        found = [(s.of, t) for s in mine if not s.teaches for t in tasks(session, s) if not t.is_over]
+    return sorted(found, key=lambda pair: pair[1].assignment.deadline_at)
+
+
 def problems_of(session: Session, assignment: int) -> Sequence[AssignedProblem]:
     """The problems of an assignment, in its order."""
     query = (
@@ -132,6 +153,8 @@ def problems_of(session: Session, assignment: int) -> Sequence[AssignedProblem]:
 @blueprint.post("/<int:number>/announcements")
 def announce(number: int) -> Page:
     mine = seat(number, teaching=True)
+    if mine.of.archived_at is not None:
+        abort(403)
     form = NewAnnouncement()
     if not form.validate_on_submit():
         return class_page(mine, form), 422

@@ -16,6 +16,11 @@ def problems_by_chapter() -> dict[int, list[Package]]:
     return dict(sorted(found.items()))
 
 
+def course_problems() -> list[Package]:
+    """All problems in the order of the course: chapter by chapter, then the track."""
+    return [p for found in problems_by_chapter().values() for p in found] + track_problems()
+
+
 def track_problems() -> list[Package]:
     """The problems of track F, in order."""
     return [p for p in services().packages.values() if in_track(p.id)]

@@ -20,7 +20,7 @@ from web.course.files import (
     page_files,
     targets,
 )
-from web.course.problems import problems_by_chapter, track_problems
+from web.course.problems import course_problems, problems_by_chapter, track_problems
 from web.course.progress import next_problem, progress
 from web.course.tree import file_mark, folder_tree
 from web.i18n import language
@@ -39,7 +39,7 @@ def index() -> str:
     with services().store.read() as session:
         standing = reading.standing(session, user())
         latest = reading.history(session, user(), limit=1)
-    course = [p for c in chapters for p in problems.get(c.number, [])] + tracked
+    course = course_problems()
     return render_template(
         "course/index.html",
         stages=stages,

@@ -11,7 +11,8 @@ from judge.core.source import SourceError, decode_source
 from judge.packages import Package
 from judge.store import reading
 from tools.steps_track import in_track, load_track
-from web.course.problems import problems_by_chapter, track_problems
+from web.course.problems import course_problems, problems_by_chapter, track_problems
+from web.course.progress import next_problem
 from web.drafts.keeping import Kept, find_draft
 from web.i18n import language
 from web.problems.names import given_names
@@ -51,17 +52,21 @@ def solution(problem: int) -> str | tuple[str, int]:
     """The reference, my own accepted solutions, and the known mistakes; 404 with an explanation before I may see them."""
     package = package_or_404(problem)
     if not may_see_reference(package):
+        with services().store.read() as session:
+            solved = reading.is_solved(session, user(), package.id)
         return render_template(
-            "problems/unsolved.html", package=package, hidden_until=hidden_until(package)
+            "problems/unsolved.html", package=package, hidden_until=hidden_until(package), solved=solved
         ), 404
     with services().store.read() as session:
         accepted = reading.accepted_sources(session, user(), package.id)
+        standing = reading.standing(session, user())
     return render_template(
         "problems/solution.html",
         package=package,
         lines=code_lines(package.solution),
         mine=[(number, at, code_lines(shown_source(source))) for number, at, source in accepted],
         mistakes=mistakes(package),
+        next=next_problem(course_problems(), standing, package.id),
     )
 
 

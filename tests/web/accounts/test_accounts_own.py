@@ -19,7 +19,7 @@ def test_the_first_administrator_is_made_once(app, store, visitor):
     assert visitor.get("/enter?token=wrong").status_code == 403
     assert visitor.get("/enter?token=a-token-for-tests").location == "/setup"
     assert visitor.post("/setup", {**NEW, "again": "another one"}, page="/setup").status_code == 422
-    assert visitor.post("/setup", NEW, page="/setup").location == "/"
+    assert visitor.post("/setup", NEW, page="/setup").location == "/admin/accounts"
     with store.read() as session:
         assert session.scalars(select(User.role)).all() == [Role.ADMIN]
     other = type(visitor)(app)

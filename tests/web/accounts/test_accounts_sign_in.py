@@ -48,8 +48,8 @@ def test_wrong_name_and_wrong_password_get_the_same_answer(visitor, person):
     one = visitor.sign_in("ada", "wrong password")
     two = visitor.sign_in("nobody", "wrong password")
     assert one.status_code == two.status_code == 401
-    assert "Name or password is wrong." in one.text
-    assert "Name or password is wrong." in two.text
+    assert "Sign-in name or password is wrong." in one.text
+    assert "Sign-in name or password is wrong." in two.text
     assert visitor.get("/").status_code == 303
 
 

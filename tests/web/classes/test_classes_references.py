@@ -24,6 +24,8 @@ def test_nobody_of_the_class_sees_it_before_not_even_solved(school, judged, sign
     answer = school.ada.get("/problems/40/solution")
     assert answer.status_code == 404
     assert "2098-06-01 00:00 UTC" in answer.text
+    assert "You have solved this problem" in answer.text
+    assert "Solve it first" in school.ben.get("/problems/40/solution").text
     assert "hidden until 2098-06-01 08:00 (Asia/Shanghai)" in school.ada.get(path).text
     other = signed_in("zoe")
     judged("u5", 40)

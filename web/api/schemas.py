@@ -98,6 +98,12 @@ class NewSubmission(Asked):
         default=False, description=N_("True: run the public cases only; that solves nothing.")
     )
 
+    @field_validator("problem", mode="before")
+    @classmethod
+    def _is_whole(cls, problem: Any) -> Any:
+        """For JSON Schema 200.0 is a whole number as well."""
+        return int(problem) if isinstance(problem, float) and problem.is_integer() else problem
+
     @field_validator("source")
     @classmethod
     def _is_text(cls, source: str) -> str:

@@ -115,6 +115,8 @@ def test_the_source_arrives_as_its_utf8(app, store, program, text):
         ('{"problem": true, "source": ""}', 422, "problem"),
         ('{"problem": 200, "source": "", "user": "u1"}', 422, "user"),
         ('{"problem": 200, "source": "", "public_only": 1}', 422, "public_only"),
+        ('{"problem": 200.5, "source": ""}', 422, "problem"),
+        ('{"problem": Infinity, "source": ""}', 422, "problem"),
         (f'{{"problem": {2**63}, "source": ""}}', 422, "problem"),
         ('{"problem": 9, "source": ""}', 404, None),
         (json.dumps({"problem": 200, "source": "é" * 33_000}), 413, None),

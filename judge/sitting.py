@@ -241,7 +241,8 @@ class Sitting:
         return [_note("invariant", text) for text in list(seen.values())[:3]]
 
     def _common(self) -> list[dict[str, Any]]:
-        """Features that hold for exactly the failing cases."""
+        """Features that hold for exactly the failing cases, the teach cases that were run among them: what is said must fit
+        the small case that is shown beside it."""
         features: Callable[[Mapping[str, Any]], dict[str, bool]] | None = getattr(
             self.exam.module, "features", None
         )
@@ -249,8 +250,8 @@ class Sitting:
             return []
         rows = [
             (features(self.cases[i].inputs), self.results[i].status is not Status.ACCEPTED)
-            for i in range(self.n)
-            if i in self.results and self.results[i].status is not Status.NOT_RUN
+            for i in sorted(self.results)
+            if self.results[i].status is not Status.NOT_RUN
         ]
         if not rows or all(bad for _, bad in rows) or not any(bad for _, bad in rows):
             return []

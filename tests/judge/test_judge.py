@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import signal
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ import jsonschema
 import pytest
 
 from judge.core.status import Status
+from judge.core.values import from_display
 from judge.core.wording import say, say_diagnosis
 from judge.judge import Judge
 from judge.packages import survey
@@ -98,6 +100,17 @@ def test_what_failing_cases_share_is_said(judge, packages):
     verdict = run(judge, packages[200], source)
     assert verdict.status is Status.WRONG_ANSWER
     assert not any(e["kind"] == "mistake" for e in verdict.diagnosis)
+
+
+def test_what_failing_cases_share_fits_the_small_case_beside_it(judge):
+    package = survey().packages[30]
+    features = runpy.run_path(str(package.folder / "cases.py"))["features"]
+    source = f"def {package.entry}(*args, **kwargs):\n    return []\n"
+    verdict = run(judge, package, source, which="public")
+    held = features({k: from_display(v) for k, v in verdict.counterexample["inputs"].items()})
+    said = [e["text"]["en"] for e in verdict.diagnosis if e["kind"] == "common"]
+    assert not held["several"]
+    assert "more than one token is generated" not in said
 
 
 @pytest.mark.parametrize(

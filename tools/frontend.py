@@ -70,7 +70,8 @@ def build(force: bool) -> None:
         output = _run([*node.node, "build.mjs", str(draft)], node)
         for path in [p for p in draft.iterdir() if p.suffix in COMPRESSED]:
             path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-        manifest = {"sources": sources, "files": json.loads(output)}
+        built = sorted(p.name for p in draft.iterdir() if p.suffix != ".gz")
+        manifest = {"sources": sources, "files": json.loads(output), "built": built}
         (draft / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
         _keep_late(BUILD, draft)
         shutil.rmtree(BUILD, ignore_errors=True)

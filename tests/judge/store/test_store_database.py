@@ -12,7 +12,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, func, inspect, select, text
 from sqlalchemy.exc import OperationalError
 
-from judge.store import Base, Store, Submission
+from judge.store import Base, Queue, Store, Submission
 from judge.store.database import MIGRATIONS
 
 
@@ -91,3 +91,28 @@ def test_migrations_can_be_undone(store):
     config.attributes["engine"] = create_engine(store.url)
     command.downgrade(config, "base")
     assert inspect(config.attributes["engine"]).get_table_names() == ["alembic_version"]
+
+
+def test_a_site_of_the_first_days_keeps_its_submissions(tmp_path):
+    """The oldest schema with a row in it, brought to the newest."""
+    url = f"sqlite:///{tmp_path / 'old.db'}"
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["engine"] = create_engine(url)
+    command.upgrade(config, "0001")
+    with config.attributes["engine"].begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO submissions (user, problem, version, source, public_only, seed, status, created_at, attempt,"
+                " child_started, crashes) VALUES ('local', 200, 'v', x'78', 0, x'00', 'queued', 1234.5, 0, 0, 0)"
+            )
+        )
+    store = Store(url)
+    store.migrate()
+    with store.read() as session:
+        row = session.get_one(Submission, 1)
+        assert (row.created_at, row.queued_at, row.priority, row.charged_s) == (1234.5, 1234.5, 0, 0.0)
+    claim = Queue(store).claim("w")
+    assert claim is not None
+    assert claim.source == b"x"
+    store.close()

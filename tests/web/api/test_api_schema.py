@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 from web.limits import limiter
 
 pytestmark = pytest.mark.slow
-EXAMPLES = int(os.environ.get("COURSE_SCHEMA_EXAMPLES", "60"))  # of each operation; more for a long look
+EXAMPLES = int(os.environ.get("COURSE_SCHEMA_EXAMPLES", "20"))  # of each operation; more for a long look
 
 # A request that is bad by lacking its token gets one here, and an empty list in a query is sent as nothing at all: such a
 # request is good by the time it arrives. `test_api_submissions` has the bad bodies one by one.

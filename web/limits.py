@@ -32,6 +32,10 @@ SIGN_INS = limiter.limit("300 per minute", key_func=address)
 WRONG_PASSWORDS = limiter.limit(
     "10 per 15 minutes", key_func=signing_in, deduct_when=lambda response: response.status_code == 401
 )
+# Of one's own account: counted for the account, whatever else the form says.
+OWN_PASSWORD = limiter.shared_limit(
+    "10 per 15 minutes", scope="own password", deduct_when=lambda response: response.status_code == 401
+)
 REGISTRATIONS = limiter.limit(
     "60 per hour", key_func=address, deduct_when=lambda response: response.status_code == 303
 )

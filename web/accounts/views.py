@@ -16,7 +16,7 @@ from web.accounts.names import NameRefused, clean_name
 from web.accounts.passwords import PasswordRefused
 from web.accounts.people import AccountRefused
 from web.accounts.tables import Role, User
-from web.limits import REGISTRATIONS, SIGN_INS, WRONG_PASSWORDS, remaining
+from web.limits import OWN_PASSWORD, REGISTRATIONS, SIGN_INS, WRONG_PASSWORDS, remaining
 from web.services import services
 
 Page = str | Response | tuple[str, int]
@@ -140,7 +140,7 @@ def show() -> Page:
 
 
 @blueprint.route("/account/password", methods=["GET", "POST"])
-@WRONG_PASSWORDS
+@OWN_PASSWORD
 def change_password() -> Page:
     """Choose a new password; all other sessions end."""
     me = _me()
@@ -177,7 +177,7 @@ def end_sessions() -> Page:
 
 
 @blueprint.post("/account/delete")
-@WRONG_PASSWORDS
+@OWN_PASSWORD
 def remove() -> Page:
     """Delete my account and all I submitted; field `password` proves that it is I. Who signs in elsewhere has none and
     types the sign-in name instead."""
@@ -213,6 +213,8 @@ def made(form: NewAccount, role: Role) -> User | None:
             user = people.create(
                 db, login=form.login.data, name=form.name.data, role=role, password_hash=hashed
             )
+            # Signed in from here on: it is somebody's, and waits for nobody.
+            db.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
             people.note(db, user.key, "registered", f"user {user.id}", role=str(role))
             return user
     except PasswordRefused as refused:
@@ -229,8 +231,10 @@ def _sign_in_page(form: SignIn) -> str:
 
 
 def _back(wanted: str | None) -> str:
-    """A page of ours to go on to; the course if what is wanted is no address of ours."""
-    if wanted and wanted.startswith("/") and not wanted.startswith(("//", "/\\")):
+    """A page of ours to go on to; the course if what is wanted is no address of ours. Tabs and line ends are left out of
+    addresses by whoever reads them next: "/<tab>/elsewhere" would become "//elsewhere"."""
+    is_path = wanted and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
+    if wanted and is_path and wanted.isprintable():
         return wanted
     return url_for("course.index")
 

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from judge.store import Submission
+from tests.web.accounts.conftest import SITE
 from web.accounts import people
 from web.accounts.names import NameRefused, clean_login, clean_name
 from web.accounts.tables import AuditEntry, Role, User
@@ -96,6 +97,23 @@ def test_a_new_password_ends_other_sessions(app, signed_in):
     assert ada.post("/account/password", data, page="/account/password").status_code == 303
     assert ada.get("/").status_code == 200
     assert elsewhere.get("/").status_code == 303
+
+
+def test_guessing_the_password_of_an_open_session_is_slowed_for_that_account_alone(signed_in):
+    ada, ben = signed_in("ada"), signed_in("ben")
+
+    def guess(visitor, i):
+        data = {"password": f"wrong {i}", "login": f"made up {i}"}
+        return visitor.post("/account/delete", data, page="/account").status_code
+
+    assert [guess(ada, i) for i in range(11)] == [401] * 10 + [429]
+    assert guess(ben, 0) == 401
+    change = {"current": "wrong", "new": "an even better one", "again": "an even better one"}
+    token = {"csrf_token": ada.csrf("/account")}
+    answer = ada.client.post(
+        "/account/password", base_url=SITE, data=change | token, headers={"Origin": SITE}
+    )
+    assert answer.status_code == 429, "wherever it is guessed"
 
 
 def test_deleting_the_account_takes_all_of_it(signed_in, store):

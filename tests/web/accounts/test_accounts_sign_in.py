@@ -35,7 +35,11 @@ def test_a_script_of_someone_signed_out_is_told_so(visitor):
 
 
 @pytest.mark.parametrize(
-    "next_page", ["//evil.example", "/\\evil.example", "https://evil.example", "javascript:1"]
+    "next_page",
+    [
+        *("//evil.example", "/\\evil.example", "https://evil.example", "javascript:1"),
+        *("/\t/evil.example", "/\n/evil.example", "/\r\\evil.example", "/\x00/evil.example"),
+    ],
 )
 def test_signing_in_leads_nowhere_else(visitor, person, next_page):
     person("ada")

@@ -33,6 +33,7 @@ from web.settings import Settings
 log = structlog.get_logger("web.oidc")
 NAME = "school"
 ANSWER_S = 10
+LONGEST_SUBJECT = 255  # what `User.oidc_subject` has room for
 
 
 def init_app(app: Flask) -> None:
@@ -67,13 +68,14 @@ def come_back() -> Response:
     except (RequestException, OAuthError, JoseError, ValueError) as error:
         return _failed("answer", error)
     claims: Mapping[str, Any] = token.get("userinfo") or {}
-    subject = str(claims.get("sub") or "")
-    if not subject or len(subject) > 200:
+    sub = str(claims.get("sub") or "")
+    subject = f"{services().settings.oidc_issuer}|{sub}"
+    if not sub or len(subject) > LONGEST_SUBJECT:  # cut off, it could be another's
         return _failed("subject", None)
     back = str(session.get("after_oidc") or url_for("course.index"))
     try:
         with services().store.write() as db:
-            user = account_of(db, f"{services().settings.oidc_issuer}|{subject}", claims, services().settings)
+            user = account_of(db, subject, claims, services().settings)
             db.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
     except (AccountRefused, NameRefused) as refused:
         flash(str(refused), "error")
@@ -85,7 +87,7 @@ def come_back() -> Response:
 def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: Settings) -> User:
     """The account of that subject; the first time, the one that waits for them, or a new one where the site lets people
     register. Raises AccountRefused or NameRefused, with what to do."""
-    user = db.scalars(select(User).where(User.oidc_subject == subject[:255])).one_or_none()
+    user = db.scalars(select(User).where(User.oidc_subject == subject)).one_or_none()
     if user is not None:
         if user.disabled_at is not None:
             raise AccountRefused(gettext("This account is closed. Ask your teacher."))
@@ -105,6 +107,7 @@ def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: S
         people.note(db, user.key, "registered", f"user {user.id}", role=user.role)
     elif (
         user.last_seen_at is not None
+        or (user.password_hash is not None and not user.must_change_password)  # somebody has chosen it
         or user.role != Role.LEARNER
         or user.disabled_at is not None
         or user.oidc_subject
@@ -115,7 +118,7 @@ def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: S
                 login=login[:64],
             )
         )
-    user.oidc_subject, user.must_change_password, user.password_hash = subject[:255], False, None
+    user.oidc_subject, user.must_change_password, user.password_hash = subject, False, None
     people.note(db, user.key, "oidc_linked", f"user {user.id}")
     db.flush()
     return user

@@ -16,7 +16,7 @@ import requests
 from flask import Flask, jsonify, redirect, request
 from joserfc import jwt
 from joserfc.jwk import RSAKey
-from sqlalchemy import select
+from sqlalchemy import select, update
 from werkzeug.serving import make_server
 
 from judge.store import Store
@@ -146,6 +146,18 @@ def test_nobody_gets_an_account_that_is_in_use(app, store, provider, visitor, pe
     assert other.get("/").status_code == 303
 
 
+def test_nor_one_that_somebody_has_made_for_themselves(app, settings, store, provider, visitor):
+    owner = Visitor(create_app(settings.model_copy(update={"registration": "open"})))
+    chosen = {"new": "correct horse battery", "again": "correct horse battery"}
+    made = owner.post("/register", {"login": "s001", "name": "Ada", **chosen}, page="/register")
+    assert made.status_code == 303, made.text
+    assert go(visitor).location == "/login"
+    with store.write() as session:
+        session.execute(update(User).values(last_seen_at=None))
+    assert go(Visitor(app)).location == "/login", "its password was chosen, not drawn"
+    assert owner.get("/account").status_code == 200
+
+
 @pytest.mark.parametrize("role", [Role.TEACHER, Role.ADMIN])
 def test_nor_one_with_rights(app, store, provider, visitor, role):
     entered(app, store, role=role)
@@ -176,6 +188,7 @@ def test_an_open_site_makes_an_account(app, settings, store, provider):
         {"exp": 1},
         {"sub": ""},
         {"sub": "x" * 300},
+        {"sub": "x" * 240},
         {},
     ],
 )

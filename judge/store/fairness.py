@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from judge.core.status import Status
-from judge.store.tables import Share, Submission
+from judge.store.tables import INTERACTIVE, Share, Submission
 
 ACTIVE = (str(Status.QUEUED), str(Status.RUNNING))
 ESTIMATE_S = 1.0  # charged at the claim; the finish corrects it to what it took
@@ -22,8 +22,10 @@ ESTIMATE_S = 1.0  # charged at the claim; the finish corrects it to what it took
 
 def become_active(session: Session, user: str) -> None:
     """Before a submission of `user` is queued: if they have nothing in the queue, raise their virtual time to the least
-    of those who have. Otherwise a newcomer, whose time is 0, would keep everybody else waiting."""
-    mine = select(Submission.id).where(Submission.user == user, Submission.status.in_(ACTIVE)).limit(1)
+    of those who have. Otherwise a newcomer, whose time is 0, would keep everybody else waiting. What staff has judged
+    again makes nobody active: it is charged to nobody."""
+    active = Submission.status.in_(ACTIVE) & (Submission.priority == INTERACTIVE)
+    mine = select(Submission.id).where(Submission.user == user, active).limit(1)
     if session.scalars(mine).first() is not None:
         return
     # Without what is charged for runs that have not ended: an estimate that turns out too high must not let the others
@@ -32,7 +34,7 @@ def become_active(session: Session, user: str) -> None:
     settled = (
         select((Share.virtual_s - held).label("settled_s"))
         .join(Submission, Submission.user == Share.user)
-        .where(Submission.status.in_(ACTIVE))
+        .where(active)
         .group_by(Share.user, Share.virtual_s)
         .subquery()
     )

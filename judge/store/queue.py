@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Update, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Update, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from judge.core.status import TRANSITIONS, Status
@@ -184,23 +184,22 @@ class Queue:
         """Append the verdict and end the submission. False, and nothing changes, when the lease is
         another's by now."""
         with self.store.write() as session:
+            if session.scalars(select(Submission.id).where(*_is_of(claim))).one_or_none() is None:
+                return False
             return self._finish(session, claim.submission, claim.attempt, verdict)
 
     def release(self, claim: Claim) -> bool:
         """Hand the submission back unfinished, as on a polite shutdown: it is queued again and no crash is
         counted."""
         with self.store.write() as session:
-            row = session.get(Submission, claim.submission)
-            if row is not None and row.attempt == claim.attempt and row.status == Status.RUNNING:
-                _charge(session, row, -row.charged_s)
+            row = session.scalars(select(Submission).where(*_is_of(claim))).one_or_none()
+            if row is None:
+                return False
+            _charge(session, row, -row.charged_s)
             return _changed(
                 session,
                 _move(Status.QUEUED)
-                .where(
-                    Submission.id == claim.submission,
-                    Submission.attempt == claim.attempt,
-                    Submission.status == Status.RUNNING,
-                )
+                .where(*_is_of(claim))
                 .values(worker=None, claimed_at=None, lease_until=None, child_started=False, total=None),
             )
 
@@ -309,16 +308,19 @@ def _move(new: Status) -> Update:
     )
 
 
-def _held(claim: Claim) -> Update:
+def _is_of(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+    """The row is still in the hands of that claim. By its seed too: SQLite gives the number of a submission that was deleted,
+    with its account, to the next one."""
     return (
-        update(Submission)
-        .where(
-            Submission.id == claim.submission,
-            Submission.attempt == claim.attempt,
-            Submission.status == Status.RUNNING,
-        )
-        .execution_options(synchronize_session=False)
+        Submission.id == claim.submission,
+        Submission.seed == claim.seed,
+        Submission.attempt == claim.attempt,
+        Submission.status == Status.RUNNING,
     )
+
+
+def _held(claim: Claim) -> Update:
+    return update(Submission).where(*_is_of(claim)).execution_options(synchronize_session=False)
 
 
 def _changed(session: Any, statement: Update) -> bool:

@@ -88,6 +88,19 @@ def test_a_newcomer_starts_where_the_others_are(wide, store, verdict):
     assert 4 <= order.count("busy") <= 6, "who came first is not kept out by who has had nothing"
 
 
+def test_judging_again_makes_nobody_active(wide, store, verdict):
+    (old,) = put(wide, "idle")
+    take(wide, verdict, store, 2.0)
+    put(wide, "busy", 30)
+    for _ in range(20):
+        take(wide, verdict, store, 5.0)
+    wide.rejudge([old], {200: "f" * 16})
+    put(wide, "new")
+    put(wide, "idle")
+    least = virtual(store, "busy")
+    assert virtual(store, "new") == virtual(store, "idle") == pytest.approx(least)
+
+
 @pytest.mark.parametrize("end", ["cancel", "lost"])
 def test_what_did_not_finish_is_charged_too(store, verdict, end):
     queue = Queue(store, lease_s=-1.0 if end == "lost" else 15.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from judge.core.status import TRANSITIONS, Status
 from judge.store import CaseProgress, Judgement, Queue, Submission, reading
@@ -97,6 +97,23 @@ def test_an_old_attempt_changes_nothing(store, queue, submit, verdict):
     assert not queue.finish(old, verdict | {"status": "wrong_answer"})
     held = row(store, number)
     assert (held.status, held.worker, held.total) == ("running", "w2", None)
+    assert queue.finish(new, verdict)
+
+
+def test_the_number_of_a_deleted_submission_is_anothers(store, queue, submit, verdict):
+    number = submit("gone")
+    old = queue.claim("w1")
+    with store.write() as session:
+        session.execute(delete(Submission).where(Submission.id == number))
+    assert submit("ada") == number, "SQLite gives it once more"
+    new = queue.claim("w2")
+    assert new.attempt == old.attempt
+    assert not queue.heartbeat(old)
+    assert not queue.started(old, 20)
+    assert not queue.progress(old, 1, [CASE])
+    assert not queue.release(old)
+    assert not queue.finish(old, verdict)
+    assert row(store, number).status == "running"
     assert queue.finish(new, verdict)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import abort, redirect, render_template, request, url_for
+from flask import abort, flash, redirect, render_template, request, url_for
 from flask_babel import gettext
 from sqlalchemy import delete, select
 
@@ -69,6 +69,7 @@ def _filled(mine: Seat, form: NewAssignment, found: Assignment | None) -> Page:
     chosen, wrong = _chosen() if request.method == "POST" else (_kept(found), "")
     if form.validate_on_submit() and form.read(mine.of.time_zone) and not wrong:
         saved = _save(mine, form, found, chosen)
+        flash(gettext("Saved."))
         return redirect(url_for(".assignment_show", number=mine.of.id, assignment=saved), 303)
     failed = request.method == "POST"
     page = render_template(

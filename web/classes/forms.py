@@ -9,7 +9,7 @@ from flask_babel import lazy_gettext as _
 from flask_wtf import FlaskForm
 from wtforms import BooleanField, IntegerField, SelectField, StringField, TextAreaField
 from wtforms.fields.choices import SelectChoice
-from wtforms.validators import InputRequired, Length, NumberRange, Optional, ValidationError
+from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional, ValidationError
 
 from web.accounts.forms import MISSING, ZONES
 from web.classes.times import TimeRefused, to_seconds
@@ -41,7 +41,7 @@ class LocalTime(StringField):  # type: ignore[misc]  # it ships no types
 def _title(label: str) -> StringField:
     return StringField(
         label,
-        [InputRequired(MISSING), Length(max=80, message=_("At most %(max)d characters."))],
+        [DataRequired(MISSING), Length(max=80, message=_("At most %(max)d characters."))],
         render_kw={"maxlength": 80},
     )
 
@@ -101,7 +101,7 @@ class NewAssignment(FlaskForm):  # type: ignore[misc]
 class NewAnnouncement(FlaskForm):  # type: ignore[misc]
     text = TextAreaField(
         _("Announcement"),
-        [InputRequired(MISSING), Length(max=MOST_TEXT, message=_("At most %(max)d characters."))],
+        [DataRequired(MISSING), Length(max=MOST_TEXT, message=_("At most %(max)d characters."))],
         render_kw={"rows": 4, "maxlength": MOST_TEXT},
     )
 

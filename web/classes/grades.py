@@ -130,6 +130,7 @@ def _attempts(
         )
         .outerjoin(Judgement, Judgement.id == Submission.current_judgement)
         .where(
+            Submission.user.in_(keys),
             Submission.problem.in_(problems),
             Submission.public_only.is_(False),
             Submission.created_at >= assignment.opens_at,
@@ -138,16 +139,15 @@ def _attempts(
         .order_by(Submission.id)
     )
     for row in session.execute(query):
-        if row.user in keys:
-            yield Attempt(
-                row.id,
-                row.user,
-                row.problem,
-                row.created_at,
-                Status(row.status),
-                row.passed or 0,
-                row.total or 0,
-            )
+        yield Attempt(
+            row.id,
+            row.user,
+            row.problem,
+            row.created_at,
+            Status(row.status),
+            row.passed or 0,
+            row.total or 0,
+        )
 
 
 def _counts(assignment: Assignment, joined_at: float, attempt: Attempt) -> bool:

@@ -67,7 +67,8 @@ def preview(number: int) -> Page:
     with services().store.read() as session:
         known = roster.known_logins(session, found.rows)
         inside = {user.login for part in Part for _, user in roster.members(session, number, part)}
-    text = "\n".join(f"{row.login},{_quoted(row.name)}" for row in found.rows)
+    # With a head, so that no person is taken for one, and the delimiter is not guessed from a name.
+    text = "\n".join(["login,name", *(f"{row.login},{_quoted(row.name)}" for row in found.rows)])
     return render_template(
         "classes/roster.html", mine=mine, found=found, known=known, inside=inside, text=text
     )
@@ -87,8 +88,11 @@ def enter(number: int) -> Page:
         return _page(mine, error=str(refused)), 422
     if found.bad:
         return _page(mine, error=gettext("The roster was changed on its way: choose the file again.")), 422
+    with services().store.read() as session:
+        known = roster.known_logins(session, found.rows)
+    drawn = roster.draw(found.rows, known)
     with services().store.write() as session:
-        entered = roster.enter(session, mine.of, found.rows, mine.who.key)
+        entered = roster.enter(session, mine.of, found.rows, drawn, mine.who.key)
     return render_template("classes/entered.html", mine=mine, entered=entered)
 
 
@@ -158,13 +162,14 @@ def remove(number: int, user: int) -> Page:
 
 @blueprint.post("/<int:number>/people/<int:user>/password", endpoint="people_new_password")
 def new_password(number: int, user: int) -> Page:
-    """Give a learner a new password, shown this once. Only for accounts that this class made."""
+    """Give a learner a new password, shown this once. Only for accounts that this class made, and whose owner does not
+    sign in elsewhere."""
     mine = seat(number, teaching=True)
     member, account = learner_or_404(mine, user)
-    if not member.account_made_here or account.role != Role.LEARNER:
-        abort(403)
     with services().store.write() as session:
         changed = session.get_one(User, account.id)
+        if not member.account_made_here or changed.role != Role.LEARNER or changed.oidc_subject:
+            abort(403)
         password = people.reset_password(session, changed, mine.who.key)
     return _page(mine, handed_over=(changed, password))
 

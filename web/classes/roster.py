@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from flask_babel import gettext
@@ -92,26 +93,33 @@ def read(data: bytes) -> Roster:
     return roster
 
 
-def enter(session: Session, into: Class, rows: list[Row], actor: str) -> list[Entered]:
+def draw(rows: list[Row], known: set[str]) -> dict[str, tuple[str, str]]:
+    """Login -> a drawn password and its hash, for the rows that have no account. Before the transaction of `enter`: a
+    thousand hashes take longer than others wait to write."""
+    drawn = {row.login: passwords.drawn() for row in rows if row.login not in known}
+    return {login: (password, passwords.quickly_hashed(password)) for login, password in drawn.items()}
+
+
+def enter(
+    session: Session, into: Class, rows: list[Row], drawn: Mapping[str, tuple[str, str]], actor: str
+) -> list[Entered]:
     """Bring everybody of the roster into the class, in one transaction. Accounts that are there keep their name and
-    password; missing ones are made, each with a drawn password that has to be changed."""
+    password; missing ones are made, each with its password of `drawn`, which has to be changed."""
+    users = {u.login: u for u in session.scalars(select(User).where(User.login.in_([r.login for r in rows])))}
+    inside = set(session.scalars(select(Member.user_id).where(Member.class_id == into.id)))
     entered = []
     for row in rows:
-        user = people.by_login(session, row.login)
-        password = None
+        user, password = users.get(row.login), None
         if user is None:
-            password = passwords.drawn()
+            # Not drawn: the account was deleted since it was looked for.
+            password, password_hash = drawn.get(row.login) or draw([row], set())[row.login]
             user = people.create(
-                session,
-                login=row.login,
-                name=row.name,
-                password_hash=passwords.quickly_hashed(password),
-                must_change=True,
+                session, login=row.login, name=row.name, password_hash=password_hash, must_change=True
             )
-        there = session.get(Member, (into.id, user.id))
-        if there is None:
+        was_member = user.id in inside
+        if not was_member:
             session.add(Member(class_id=into.id, user_id=user.id, account_made_here=password is not None))
-        entered.append(Entered(row, password, there is not None))
+        entered.append(Entered(row, password, was_member))
     people.note(session, actor, "roster", f"class {into.id}", entered=len(rows))
     return entered
 

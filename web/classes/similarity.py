@@ -60,13 +60,15 @@ def pairs(programs: Mapping[str, str], starter: str = "", own: Iterable[str] = (
     rare = {who: {r for r in mine if r not in given and spread[r] <= most} for who, mine in found.items()}
     comments = {who: _comments(text) - printed for who, text in programs.items()}
     said = Counter(line for mine in comments.values() for line in mine)
+    letters_of = {who: _letters(text) for who, text in programs.items()}
+    untouched = _letters(starter)
     suspicious = []
     for one, two in combinations(sorted(programs), 2):
         shared = rare[one] & rare[two]
         smaller = min(len(rare[one]), len(rare[two]))
         score = len(shared) / smaller if smaller else 0.0
         letters = sum(said[line] <= most for line in comments[one] & comments[two])
-        same = _letters(programs[one]) == _letters(programs[two]) != _letters(starter)
+        same = letters_of[one] == letters_of[two] != untouched
         if same or letters or (len(shared) >= LEAST_SHARED and score >= LEAST_SCORE):
             suspicious.append(Pair(one, two, round(score, 2), len(shared), letters, same))
     return sorted(suspicious, key=lambda p: (-p.same, -p.letters, -p.score, -p.shared, p.one, p.two))

@@ -39,7 +39,8 @@ class Member(Base):
     Invariants
     - Teachers see what a learner submitted to the class's assignments from `joined_at` on, and nothing of before: a
       teacher who enters somebody learns nothing of their past.
-    - `account_made_here`: the account was made by this class's roster. Only then may its teachers give it a password.
+    - `account_made_here`: the account was made by this class's roster. Only then may its teachers give it a
+      password, and not once its owner signs in elsewhere.
     """
 
     __tablename__ = "members"

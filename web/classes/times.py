@@ -26,7 +26,7 @@ def to_seconds(text: str, zone: str) -> float:
     if not 2000 <= local.year <= 2100:
         raise TimeRefused(gettext("The year must be between 2000 and 2100."))
     seconds = local.replace(tzinfo=ZoneInfo(zone), fold=1).timestamp()
-    if to_local(seconds, zone) != text[:16]:
+    if to_local(seconds, zone) != local.strftime(FORMAT):
         raise TimeRefused(
             gettext("Clocks in %(zone)s skip this time: summer time begins. Choose another one.", zone=zone)
         )

@@ -116,6 +116,34 @@ def test_a_teacher_gives_passwords_only_to_accounts_of_their_roster(school, stor
     )
 
 
+def test_nor_to_somebody_who_signs_in_elsewhere(school, store):
+    school.teacher.post(f"{school.path}/people/enter", {"rows": "n1,New One"}, page=school.path)
+    with store.write() as session:
+        made = session.scalars(select(User).where(User.login == "n1")).one()
+        made.oidc_subject, made.password_hash = "issuer|n1", None
+    path = f"{school.path}/people/{made.id}/password"
+    assert path not in school.teacher.get(f"{school.path}/people").text
+    assert school.teacher.post(path, {}, page=school.path).status_code == 403
+    with store.read() as session:
+        assert session.get_one(User, made.id).password_hash is None
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/new", {"name": " \t", "time_zone": "Asia/Shanghai"}),
+        ("/1/announcements", {"text": " \n "}),
+        ("/1/assignments/new", {"title": "  ", "opens": "2020-01-01T00:00", "deadline": "2099-01-01T23:59"}),
+    ],
+)
+def test_nothing_has_an_empty_name(school, path, data):
+    answer = school.teacher.post(
+        f"/classes{path}", data, page=f"/classes{path}" if "new" in path else school.path
+    )
+    assert answer.status_code == 422
+    assert "This field is empty" in answer.text
+
+
 def test_a_link_lets_in_until_it_is_used_up(school, store, signed_in):
     page = school.teacher.post(
         f"{school.path}/links", {"days": "3", "most_uses": "1"}, page=f"{school.path}/people"

@@ -19,3 +19,21 @@ def test_an_archived_class_has_nothing_due_and_announces_nothing(school, assignm
     assert "<textarea" not in school.teacher.get(school.path).text
     said = school.teacher.post(f"{school.path}/announcements", {"text": "Hello"}, page="/classes/new")
     assert said.status_code == 403
+
+
+def test_a_problem_says_which_assignment_it_belongs_to(school, judged):
+    data = {
+        "title": "Three tries",
+        "opens": "2020-01-01T00:00",
+        "deadline": "2099-01-01T23:59",
+        "late_percent": "0",
+        "attempts": "3",
+        "problem": "40",
+    }
+    path = school.teacher.post(f"{school.path}/assignments/new", data, page=school.path).location
+    judged("u2", 40, status="wrong_answer", passed=3)
+    page = school.ada.get("/problems/40").text
+    assert f'href="{path}"' in page
+    assert "deadline 2099-01-01 23:59 (Asia/Shanghai) · 1 of 3 submissions that count" in page
+    assert f'href="{path}"' not in school.ada.get("/problems/41").text
+    assert f'href="{path}"' not in school.outsider.get("/problems/40").text

@@ -76,6 +76,7 @@ def test_what_counts_is_the_earliest_of_the_best():
 def test_local_times_of_the_class(app):
     with app.test_request_context(headers={"Accept-Language": "en"}):
         at = to_seconds("2026-12-01T23:59", "Asia/Shanghai")
+        assert to_seconds("2026-12-1 23:59", "Asia/Shanghai") == at, "typed without zeros"
         assert at == 1_796_140_740.0
         assert shown(at, "Asia/Shanghai") == "2026-12-01 23:59 (Asia/Shanghai)"
         assert to_seconds("2026-10-25T02:30", "Europe/Berlin") == 1_792_891_800.0 + 3600 - 3600, (

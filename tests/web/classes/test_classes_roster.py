@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import html
 import io
+import re
 
 import pytest
 from sqlalchemy import select
@@ -89,9 +92,23 @@ def test_a_roster_makes_accounts_once(school, store):
     assert again.text.count('class="password"') == 0, "no second password"
 
 
-def test_thirty_are_entered_and_can_sign_in(school, visitor):
-    import re
+@pytest.mark.parametrize("line", ["user,Ada", "student,王小明", 's1,"A;B;C"', "login,Ida", 's2,"O""Hara"'])
+def test_what_was_shown_is_what_is_entered(school, store, line):
+    shown = school.teacher.post(
+        f"{school.path}/people/roster",
+        {"file": (io.BytesIO(f"login,name\n{line}\n".encode()), "class.csv")},
+        page=f"{school.path}/people",
+        content_type="multipart/form-data",
+    )
+    rows = html.unescape(re.search(r'<textarea name="rows" hidden>([^<]*)</textarea>', shown.text)[1])
+    done = school.teacher.post(f"{school.path}/people/enter", {"rows": rows}, page=f"{school.path}/people")
+    assert done.status_code == 200, done.text
+    with store.read() as session:
+        found = session.execute(select(User.login, User.name).order_by(User.id.desc())).first()
+    assert list(found) == next(csv.reader([line]))
 
+
+def test_thirty_are_entered_and_can_sign_in(school, visitor):
     text = "".join(f"n{i:02},Learner {i}\n" for i in range(30))
     done = school.teacher.post(f"{school.path}/people/enter", {"rows": text}, page=f"{school.path}/people")
     found = re.findall(r'<code class="password">([^<]+)</code>', done.text)

@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from judge.store import Judgement, Submission
 from web import retention
 from web.accounts.tables import AuditEntry, Role, User
+from web.api import tokens
 from web.manage import main
 
 DAY = 24 * 3600.0
@@ -67,6 +68,18 @@ def test_accounts_that_nobody_uses_go(app, school, store, person, age, judged):
     with store.read() as session:
         assert set(session.scalars(select(User.login))) == {"tess", "ada", "ben", "olaf", "teacher2", "new"}
     assert numbers(store) == []
+
+
+def test_who_submits_or_has_a_program_that_does_uses_the_account(app, store, school, person, age, judged):
+    submits, has_token, _gone = person("submits"), person("token"), person("gone")
+    with app.test_request_context(), store.write() as session:
+        token, _text = tokens.make(session, session.get_one(User, has_token.id), name="x", days=365)
+    age(100)
+    judged(submits.key)
+    with store.write() as session:
+        tokens.used(session, token.id)
+    with app.test_request_context():
+        assert retention.unused_accounts(store, 50, dry=False, actor="x") == ["gone"]
 
 
 def test_many_go_in_batches(store, school, judged, age, monkeypatch):

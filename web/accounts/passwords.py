@@ -40,9 +40,19 @@ def hashed(password: str, *, login: str) -> str:
 
 
 def matches(kept: str | None, password: str) -> bool:
-    """True if that is the password. Takes as long for an account that does not exist (`kept` is None)."""
+    """True if that is the password. A refusal takes about as long whether there is an account, none (`kept` is None), or
+    one that waits with a drawn password, whose own hash is quick."""
+    given = password[: LONGEST + 1]
+    if kept is not None and _is(kept, given):
+        return True
+    if kept is None or is_outdated(kept):
+        _is(_NOBODY, given)
+    return False
+
+
+def _is(kept: str, given: str) -> bool:
     try:
-        return _hasher.verify(kept or _NOBODY, password[: LONGEST + 1]) and kept is not None
+        return _hasher.verify(kept, given)
     except (VerificationError, InvalidHashError):
         return False
 

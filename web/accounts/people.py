@@ -61,9 +61,10 @@ def admins(session: Session) -> int:
     return session.scalars(query).one()
 
 
-def set_password(user: User, password: str, *, must_change: bool = False) -> None:
-    """Give it a new password; every session that is open ends. Raises PasswordRefused."""
-    user.password_hash = passwords.hashed(password, login=user.login)
+def set_password(user: User, password_hash: str, *, must_change: bool = False) -> None:
+    """Give it a new password, by its hash: hashing is slow and belongs before the transaction. Every session that is open
+    ends."""
+    user.password_hash = password_hash
     user.must_change_password = must_change
     user.session_version += 1
 
@@ -71,14 +72,14 @@ def set_password(user: User, password: str, *, must_change: bool = False) -> Non
 def reset_password(session: Session, user: User, actor: str) -> str:
     """A drawn password, to be handed over once and changed at the next sign-in."""
     password = passwords.drawn()
-    set_password(user, password, must_change=True)
+    set_password(user, passwords.quickly_hashed(password), must_change=True)
     note(session, actor, "password_reset", f"user {user.id}")
     return password
 
 
 def set_role(session: Session, user: User, role: Role, actor: str) -> None:
     """Raises AccountRefused when nobody would be left to administer the site."""
-    if user.role == Role.ADMIN and role is not Role.ADMIN:
+    if user.role == Role.ADMIN and role is not Role.ADMIN and user.disabled_at is None:
         _keep_one_admin(session)
     note(session, actor, "role", f"user {user.id}", before=user.role, after=str(role))
     user.role = str(role)
@@ -88,7 +89,7 @@ def set_role(session: Session, user: User, role: Role, actor: str) -> None:
 def disable(session: Session, user: User, actor: str) -> None:
     """It can no longer sign in, and its sessions end. What it submitted stays. Raises AccountRefused for the last
     administrator."""
-    if user.role == Role.ADMIN:
+    if user.role == Role.ADMIN and user.disabled_at is None:
         _keep_one_admin(session)
     session.execute(
         update(User)

@@ -152,9 +152,10 @@ def change_password() -> Page:
             form.current.errors = [gettext("This is not your present password.")]
             return render_template("accounts/password.html", form=form, me=me), 401
         try:
+            hashed = passwords.hashed(form.new.data, login=me.login)
             with services().store.write() as db:
                 user = db.get_one(User, me.id)
-                people.set_password(user, form.new.data)
+                people.set_password(user, hashed)
                 people.note(db, user.key, "password_changed", f"user {user.id}")
         except PasswordRefused as refused:
             form.new.errors = [str(refused)]

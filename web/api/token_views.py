@@ -9,7 +9,7 @@ from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import SelectField, StringField
 from wtforms.fields.choices import SelectChoice
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, Length
 
 from web.accounts.forms import MISSING
 from web.accounts.identity import identity
@@ -25,7 +25,7 @@ blueprint = Blueprint("tokens", __name__, url_prefix="/account/tokens", template
 class NewToken(FlaskForm):  # type: ignore[misc]  # it ships no types
     name = StringField(
         _("What it is for"),
-        [InputRequired(MISSING), Length(max=80, message=_("At most %(max)d characters."))],
+        [DataRequired(MISSING), Length(max=80, message=_("At most %(max)d characters."))],
         render_kw={"maxlength": 80, "autocomplete": "off"},
     )
     days = SelectField(

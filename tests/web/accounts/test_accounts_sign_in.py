@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from web.accounts import passwords
 from web.accounts.tables import Role, User
 
 PASSWORD = "correct horse battery"
@@ -55,6 +56,16 @@ def test_wrong_name_and_wrong_password_get_the_same_answer(visitor, person):
     assert "Sign-in name or password is wrong." in one.text
     assert "Sign-in name or password is wrong." in two.text
     assert visitor.get("/").status_code == 303
+
+
+def test_a_refusal_costs_one_slow_hash_at_least_whoever_it_is(monkeypatch):
+    slow = passwords.hashed("a long enough one", login="x")
+    checked = []
+    monkeypatch.setattr(passwords, "_is", lambda kept, given: checked.append(kept))
+    for kept in (None, slow, passwords.quickly_hashed("abcd-efgh-jkmn")):
+        checked.clear()
+        assert not passwords.matches(kept, "wrong")
+        assert len([k for k in checked if not passwords.is_outdated(k)]) == 1
 
 
 def test_guessing_is_slowed_whatever_the_address(app, visitor, person):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import time
 from collections.abc import Iterable
+from http import HTTPMethod
 
 import structlog
 from flask import Blueprint, Flask, Response, abort, current_app, g, request
@@ -21,6 +22,7 @@ from web.services import Services, services
 
 log = structlog.get_logger("web.requests")
 blueprint = Blueprint("ops", __name__)
+METHODS = frozenset(str(m) for m in HTTPMethod)
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -60,7 +62,8 @@ def init_app(app: Flask) -> None:
         buckets=BUCKETS,
         registry=registry,
     )
-    app.before_request(_begin)
+    # First of all: what the guard turns away has taken its time too.
+    app.before_request_funcs.setdefault(None, []).insert(0, _begin)
     app.after_request(_end)
     app.register_blueprint(blueprint)
 
@@ -71,15 +74,17 @@ def _begin() -> None:
 
 def _end(response: Response) -> Response:
     if "began" in g and response.mimetype != "text/event-stream":
-        # The endpoint, not the address: what strangers make up must not become a series each.
-        labels = (request.endpoint or "none", request.method, str(response.status_code))
+        # The endpoint, not the address, and no method that HTTP has not: what strangers make up must not become a series
+        # each.
+        method = request.method if request.method in METHODS else "other"
+        labels = (request.endpoint or "none", method, str(response.status_code))
         seconds = time.perf_counter() - g.began
         current_app.extensions["request_seconds"].labels(*labels).observe(seconds)
         if services().settings.log_format == "json":
             who = identity()
             log.info(
                 "request",
-                method=request.method,
+                method=method,
                 endpoint=labels[0],
                 status=response.status_code,
                 ms=round(seconds * 1000, 1),

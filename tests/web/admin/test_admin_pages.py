@@ -176,7 +176,7 @@ def test_the_log_goes_back_page_by_page(root, store):
 
 
 def test_monitoring(app, settings, visitor, root):
-    from tests.web.accounts.conftest import Visitor
+    from tests.web.accounts.conftest import SITE, Visitor
     from web.app import create_app
 
     health = visitor.client.get("/healthz", base_url="http://10.0.0.7:9000")
@@ -187,11 +187,15 @@ def test_monitoring(app, settings, visitor, root):
     )
     assert made.get("/metrics").status_code == 401
     made.get("/login")
+    made.get("/problems/200")
     made.get("/problems/<script>")
+    made.client.open("/api/v1/nothing", method="MADEUP", base_url=SITE)
     text = made.get("/metrics", headers={"Authorization": "Bearer secret"}).text
     assert "course_submissions_queued 0.0" in text
     assert 'course_request_seconds_count{endpoint="accounts.enter",method="GET",status="200"} 1.0' in text
+    assert 'endpoint="problems.show",method="GET",status="303"' in text, "also what the guard turned away"
     assert "script" not in text
+    assert "MADEUP" not in text
 
 
 def test_local_mode_has_the_pages_but_no_accounts(tmp_path):

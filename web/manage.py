@@ -50,7 +50,7 @@ def users() -> None:
 @main.command()
 @click.option("--submissions", type=float, metavar="DAYS", help="Forget submissions that arrived longer ago.")
 @click.option(
-    "--accounts", type=float, metavar="DAYS", help="Delete learners' accounts not signed in to for so long."
+    "--accounts", type=float, metavar="DAYS", help="Delete learners' accounts not used for so long."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 def forget(submissions: float | None, accounts: float | None, dry_run: bool) -> None:

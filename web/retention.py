@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sqlalchemy import ColumnElement, String, delete, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from judge.store import Store, Submission, now
 from judge.store.fairness import ACTIVE
 from web.accounts import people
 from web.accounts.tables import Role, User
+from web.api.tables import Token
 from web.classes.tables import Class, Member
 
 DAY_S = 24 * 3600.0
@@ -21,7 +22,7 @@ def old_submissions(store: Store, days: float, *, dry: bool, actor: str) -> int:
     in_class = (
         select(Member.user_id)
         .join(Class, Class.id == Member.class_id)
-        .where(Class.archived_at.is_(None), "u" + Member.user_id.cast(String(20)) == Submission.user)
+        .where(Class.archived_at.is_(None), _key(Member.user_id) == Submission.user)
     )
     old = (
         Submission.created_at < now() - days * DAY_S,
@@ -44,8 +45,9 @@ def old_submissions(store: Store, days: float, *, dry: bool, actor: str) -> int:
 
 
 def unused_accounts(store: Store, days: float, *, dry: bool, actor: str) -> list[str]:
-    """Delete learners' accounts that were not signed in to for `days`, with all they submitted; returns their sign-in
-    names. Who is in a class that is not archived stays. `dry`: only name them."""
+    """Delete learners' accounts that were not used for `days`, with all they submitted; returns their sign-in names. Use
+    is signing in, submitting (a session may last for months) and what a token does. Who is in a class that is not
+    archived stays. `dry`: only name them."""
     limit = now() - days * DAY_S
     in_class = (
         select(Member.user_id).join(Class, Class.id == Member.class_id).where(Class.archived_at.is_(None))
@@ -54,19 +56,31 @@ def unused_accounts(store: Store, days: float, *, dry: bool, actor: str) -> list
         User.role == Role.LEARNER,
         or_(User.last_seen_at < limit, User.last_seen_at.is_(None) & (User.created_at < limit)),
         User.id.not_in(in_class),
+        ~exists().where(_key(User.id) == Submission.user, Submission.created_at >= limit),
+        ~exists().where(Token.user_id == User.id, Token.last_used_at >= limit),
     )
     with store.read() as session:
         found = list(session.scalars(select(User).where(*unused).order_by(User.login)))
-    if not dry:
-        for user in found:
-            with store.write() as session:
-                _remove_still_unused(session, user.id, unused, actor)
-    return [user.login for user in found]
+    if dry:
+        return [user.login for user in found]
+    gone = []
+    for user in found:
+        with store.write() as session:
+            if _remove_still_unused(session, user.id, unused, actor):
+                gone.append(user.login)
+    return gone
 
 
 def _remove_still_unused(
     session: Session, number: int, unused: tuple[ColumnElement[bool], ...], actor: str
-) -> None:
+) -> bool:
     user = session.scalars(select(User).where(User.id == number, *unused)).one_or_none()
     if user is not None:
         people.remove(session, user, actor)
+    return user is not None
+
+
+def _key(user_id: InstrumentedAttribute[int]) -> ColumnElement[str]:
+    """`key_of` in SQL."""
+    key: ColumnElement[str] = "u" + user_id.cast(String(20))
+    return key

@@ -93,8 +93,11 @@ def read_source(path: Path, package: Package, lang: str) -> str:
 
 def submit(site: Site, package: Package, source: str, public_only: bool, notes: Console, lang: str) -> int:
     """Hand it in; the number of the submission. Says if the site has another version of the problem. Raises SiteError."""
-    listed = site.get("/problems").get("problems", [])
-    version = next((p.get("version") for p in listed if p.get("id") == package.id), None)
+    try:
+        versions = {p["id"]: p["version"] for p in site.get("/problems")["problems"]}
+    except (KeyError, TypeError):
+        raise SiteError(text("no_api", lang, url=site.address), USAGE) from None
+    version = versions.get(package.id)
     if version is None:
         raise SiteError(text("not_there", lang, id=package.id), USAGE)
     if version != package.version:

@@ -16,7 +16,7 @@ TEXTS = {
     },
     "no_token": {
         "zh": "没有令牌。把它放进文件，用 --token-file FILE 指明，或放进环境变量 COURSE_API_TOKEN。"
-        "有账号的站点在“我的账号”的“令牌”页面生成；没有账号的站点用起始地址里 token= 后面的那段",
+        "有账号的站点在“我的账号”的“令牌”页面生成；没有账号的站点用启动地址里 token= 后面的那段",
         "en": "there is no token. Put it into a file and name it with --token-file FILE, or into the variable COURSE_API_TOKEN. "
         "A site with accounts makes one on the page “Tokens” of your account; without accounts it is what follows token= in "
         "the start address",

@@ -279,6 +279,9 @@ def odd() -> Iterator[ThreadingHTTPServer]:
     [
         ((200, {}, b"<html>"), 2, "not this course's API"),
         ((200, {}, b"[1]"), 2, "not this course's API"),
+        ((200, {}, b'{"problems": null}'), 2, "not this course's API"),
+        ((200, {}, b'{"problems": [1]}'), 2, "not this course's API"),
+        ((500, {}, b'{"error": "e", "advice": "a", "fields": null}'), 3, "answers 500"),
         ((404, {}, b"nothing here"), 2, "answers 404"),
         ((502, {}, b"bad gateway"), 3, "answers 502"),
         ((500, {}, b'{"error": "e", "advice": "a", "fields": []}'), 3, "e a"),

@@ -85,19 +85,15 @@ def again(number: int, assignment: int) -> Page:
     packages = services().packages
     with services().store.read() as session:
         problems, lines = _book(session, mine, found)
-        numbers = [
-            attempt
-            for line in lines
-            for attempt in session.scalars(
-                select(Submission.id).where(
-                    Submission.user == line.user.key,
-                    Submission.problem.in_([p.problem for p in problems]),
-                    Submission.public_only.is_(False),
-                    Submission.created_at >= max(found.opens_at, line.member.joined_at),
-                    Submission.created_at < found.closes_at + grades.MINUTE_S,
-                )
-            )
-        ]
+        joined = {line.user.key: line.member.joined_at for line in lines}
+        handed_in = select(Submission.id, Submission.user, Submission.created_at).where(
+            Submission.user.in_(joined),
+            Submission.problem.in_([p.problem for p in problems]),
+            Submission.public_only.is_(False),
+            Submission.created_at >= found.opens_at,
+            Submission.created_at < found.closes_at + grades.MINUTE_S,
+        )
+        numbers = [one.id for one in session.execute(handed_in) if one.created_at >= joined[one.user]]
     versions = {p.problem: packages[p.problem].version for p in problems if p.problem in packages}
     count = services().queue.rejudge(numbers, versions)
     services().ring()
@@ -227,6 +223,7 @@ def _named(
         select(Submission.user, Submission.problem, Submission.created_at, Judgement.verdict)
         .join(Judgement, Judgement.id == Submission.current_judgement)
         .where(
+            Submission.user.in_(joined),
             Submission.problem.in_(problems),
             Submission.created_at >= found.opens_at,
             Judgement.status != Status.ACCEPTED,
@@ -234,7 +231,7 @@ def _named(
     )
     named: dict[int, dict[str, set[str]]] = {}
     for user, problem, at, verdict in session.execute(query):
-        if user not in joined or at < joined[user]:
+        if at < joined[user]:
             continue
         for entry in verdict.get("diagnosis") or []:
             for name in entry["names"]:

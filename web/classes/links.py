@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from judge.store import now
@@ -30,6 +30,15 @@ def close(session: Session, link: Invitation) -> None:
     session.execute(update(Invitation).where(Invitation.id == link.id).values(closed_at=now()))
 
 
+def is_open() -> tuple[ColumnElement[bool], ...]:
+    """What holds of a link that still lets somebody in."""
+    return (
+        Invitation.closed_at.is_(None),
+        Invitation.expires_at > now(),
+        Invitation.uses < Invitation.most_uses,
+    )
+
+
 def find(session: Session, token: str) -> tuple[Invitation, Class] | None:
     """The link of that token and its class; None if it leads nowhere (any more)."""
     query = (
@@ -37,9 +46,7 @@ def find(session: Session, token: str) -> tuple[Invitation, Class] | None:
         .join(Class, Class.id == Invitation.class_id)
         .where(
             Invitation.token_hash == _hash(token),
-            Invitation.closed_at.is_(None),
-            Invitation.expires_at > now(),
-            Invitation.uses < Invitation.most_uses,
+            *is_open(),
             Class.archived_at.is_(None),
         )
     )
@@ -48,13 +55,15 @@ def find(session: Session, token: str) -> tuple[Invitation, Class] | None:
 
 
 def use(session: Session, link: Invitation, user: int) -> bool:
-    """Bring somebody in. False if the link has been used up meanwhile; being in already costs nothing."""
+    """Bring somebody in. False if the link has been used up, closed or has ended meanwhile; being in already costs
+    nothing."""
     if session.get(Member, (link.class_id, user)) is not None:
         return True
     spent = session.execute(
         update(Invitation)
-        .where(Invitation.id == link.id, Invitation.uses < Invitation.most_uses)
+        .where(Invitation.id == link.id, *is_open())
         .values(uses=Invitation.uses + 1)
+        .execution_options(synchronize_session=False)
     )
     if spent.rowcount != 1:  # type: ignore[attr-defined]  # an UPDATE's result has it
         return False

@@ -8,7 +8,6 @@ from flask import Response, abort, flash, redirect, render_template, request, ur
 from flask_babel import gettext
 from sqlalchemy import select
 
-from judge.store import now
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused
 from web.accounts.people import AccountRefused
@@ -30,14 +29,8 @@ def show(number: int) -> str:
 
 def _page(mine: Seat, form: AddPerson | None = None, error: str = "", **more: Any) -> str:
     with services().store.read() as session:
-        at = session.scalars(select(now())).one()
         open_links = session.scalars(
-            select(Invitation).where(
-                Invitation.class_id == mine.of.id,
-                Invitation.closed_at.is_(None),
-                Invitation.expires_at > at,
-                Invitation.uses < Invitation.most_uses,
-            )
+            select(Invitation).where(Invitation.class_id == mine.of.id, *links.is_open())
         ).all()
         return render_template(
             "classes/people.html",

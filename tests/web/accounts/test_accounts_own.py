@@ -146,6 +146,17 @@ def test_the_last_administrator_stays(signed_in):
     assert "only administrator" in answer.text
 
 
+def test_a_closed_administrator_is_not_the_last_one(app, person, store):
+    person("root", Role.ADMIN)
+    closed = person("former", Role.ADMIN)
+    with app.test_request_context(), store.write() as session:
+        people.disable(session, session.get_one(User, closed.id), "u1")
+    with app.test_request_context(), store.write() as session:
+        people.set_role(session, session.get_one(User, closed.id), Role.LEARNER, "u1")
+        with pytest.raises(people.AccountRefused):
+            people.set_role(session, session.get_one(User, 1), Role.LEARNER, "u1")
+
+
 def test_accounts_are_not_there_in_local_mode(tmp_path):
     from judge.store import Store
     from web.settings import Settings

@@ -9,7 +9,8 @@ from sqlalchemy import select, update
 
 from judge.store import Submission
 from web.accounts.tables import Role, User
-from web.classes.tables import Member
+from web.classes import links
+from web.classes.tables import Invitation, Member
 
 
 @pytest.mark.parametrize(
@@ -142,6 +143,21 @@ def test_nothing_has_an_empty_name(school, path, data):
     )
     assert answer.status_code == 422
     assert "This field is empty" in answer.text
+
+
+@pytest.mark.parametrize("change", [{"closed_at": 1.0}, {"expires_at": 1.0}, {"uses": 1}])
+def test_a_link_that_ends_while_somebody_fills_in_the_form_lets_nobody_in(school, store, person, change):
+    late = person("late")
+    with store.write() as session:
+        token = links.make(session, school.number, days=1, most_uses=1)
+    with store.read() as session:
+        link, _ = links.find(session, token)
+    with store.write() as session:
+        session.execute(update(Invitation).values(**change))
+    with store.write() as session:
+        assert not links.use(session, link, late.id)
+    with store.read() as session:
+        assert session.get(Member, (school.number, late.id)) is None
 
 
 def test_a_link_lets_in_until_it_is_used_up(school, store, signed_in):

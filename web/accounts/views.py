@@ -153,6 +153,8 @@ def change_password() -> Page:
             return render_template("accounts/password.html", form=form, me=me), 401
         try:
             hashed = passwords.hashed(form.new.data, login=me.login)
+            if passwords.matches(me.password_hash, form.new.data):
+                raise PasswordRefused(gettext("This is the password you have now: choose another one."))
             with services().store.write() as db:
                 user = db.get_one(User, me.id)
                 people.set_password(user, hashed)
@@ -211,6 +213,8 @@ def made(form: NewAccount, role: Role) -> User | None:
     try:
         hashed = passwords.hashed(form.new.data, login=form.login.data)
         with services().store.write() as db:
+            if role is Role.ADMIN and people.admins(db):  # another browser was quicker
+                abort(409)
             user = people.create(
                 db, login=form.login.data, name=form.name.data, role=role, password_hash=hashed
             )

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import select
 
 from judge.store import Submission
-from tests.web.accounts.conftest import SITE
-from web.accounts import people
+from tests.web.accounts.conftest import SITE, TOKEN
+from web.accounts import passwords, people
 from web.accounts.names import NameRefused, clean_login, clean_name
 from web.accounts.tables import AuditEntry, Role, User
 from web.app import create_app
@@ -27,6 +27,32 @@ def test_the_first_administrator_is_made_once(app, store, visitor):
     assert other.get("/enter?token=a-token-for-tests").location == "/setup"
     assert other.get("/setup").location == "/login"
     assert other.post("/setup", {**NEW, "login": "second"}).status_code == 403
+
+
+def test_of_two_browsers_at_the_start_address_one_makes_the_administrator(
+    app, store, visitor, person, monkeypatch
+):
+    visitor.get(f"/enter?token={TOKEN}")
+    hashed = passwords.hashed
+
+    def while_hashing(password, *, login):
+        person("quicker", Role.ADMIN)
+        return hashed(password, login=login)
+
+    monkeypatch.setattr(passwords, "hashed", while_hashing)
+    assert visitor.post("/setup", NEW, page="/setup").status_code == 409
+    with store.read() as session:
+        assert session.scalars(select(User.login)).all() == ["quicker"]
+
+
+def test_a_password_given_by_someone_else_is_not_chosen_again(app, person, visitor):
+    person("ada", must_change=True)
+    visitor.sign_in("ada")
+    same = {"new": "correct horse battery", "again": "correct horse battery"}
+    answer = visitor.post("/account/password", same, page="/account/password")
+    assert answer.status_code == 422
+    assert "choose another one" in answer.text
+    assert visitor.get("/").location == "/account/password"
 
 
 def test_registering_is_only_there_where_it_is_open(visitor):

@@ -21,16 +21,28 @@ def address() -> str:
 
 
 def signing_in() -> str:
-    """The name that somebody tries to sign in with, wherever from: guessing one password from many places counts."""
+    """The name that somebody tries to sign in with, wherever from."""
     return f"login {request.form.get('login', '').strip().lower()[:64]}"
+
+
+def signing_in_from_here() -> str:
+    """The name that somebody tries to sign in with, from their address."""
+    return f"{address()} {signing_in()}"
 
 
 limiter = Limiter(key_func=asking, headers_enabled=True, strategy="moving-window")
 
 # A whole class signs in at once from one address; nobody mistypes a password more often than that.
 SIGN_INS = limiter.limit("300 per minute", key_func=address)
+# Guessing from one place ends soon. From everywhere together it ends later: ten tries of somebody far away must not lock
+# the owner out before a deadline.
 WRONG_PASSWORDS = limiter.limit(
-    "10 per 15 minutes", key_func=signing_in, deduct_when=lambda response: response.status_code == 401
+    "10 per 15 minutes",
+    key_func=signing_in_from_here,
+    deduct_when=lambda response: response.status_code == 401,
+)
+WRONG_PASSWORDS_ANYWHERE = limiter.limit(
+    "100 per 15 minutes", key_func=signing_in, deduct_when=lambda response: response.status_code == 401
 )
 # Of one's own account: counted for the account, whatever else the form says.
 OWN_PASSWORD = limiter.shared_limit(
@@ -52,5 +64,4 @@ def init_app(app: Flask) -> None:
 
 def remaining() -> int | None:
     """How often what was just tried may still be tried; None where nothing is counted."""
-    limit = limiter.current_limit
-    return limit.remaining if limit is not None else None
+    return min((limit.remaining for limit in limiter.current_limits), default=None)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from judge.sockets import socket_folder
 
+BINDS = 5
+
 
 def bell_folder(url: str, *, make: bool = True) -> Path:
     """The folder of the sockets of one database, private to this user. Raises PermissionError if somebody else made
@@ -42,7 +44,13 @@ class Ear:
         self.path = folder / f"{os.getpid()}-{os.urandom(4).hex()}.sock"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        self._socket.bind(str(self.path))
+        for _ in range(BINDS):
+            try:
+                self._socket.bind(str(self.path))
+                return
+            except FileNotFoundError:  # the last one who listened has just taken the folder away
+                folder.mkdir(mode=0o700, exist_ok=True)
+        raise FileNotFoundError(f"{folder} is taken away again and again")
 
     def wait(self, timeout_s: float) -> bool:
         """True when a bell rang within `timeout_s` seconds; all bells rung so far count as one."""

@@ -16,7 +16,14 @@ from web.accounts.names import NameRefused, clean_name
 from web.accounts.passwords import PasswordRefused
 from web.accounts.people import AccountRefused
 from web.accounts.tables import Role, User
-from web.limits import OWN_PASSWORD, REGISTRATIONS, SIGN_INS, WRONG_PASSWORDS, remaining
+from web.limits import (
+    OWN_PASSWORD,
+    REGISTRATIONS,
+    SIGN_INS,
+    WRONG_PASSWORDS,
+    WRONG_PASSWORDS_ANYWHERE,
+    remaining,
+)
 from web.services import services
 
 Page = str | Response | tuple[str, int]
@@ -42,6 +49,7 @@ def enter() -> Page:
 @blueprint.post("/login")
 @SIGN_INS
 @WRONG_PASSWORDS
+@WRONG_PASSWORDS_ANYWHERE
 def try_to_enter() -> Page:
     """Sign in. The same answer for a name that does not exist as for a wrong password, after the same time."""
     form = SignIn()

@@ -67,7 +67,7 @@ def test_nothing_is_left_behind(folder):
     ring(folder)
     assert bell_folder("sqlite:////somewhere/course.db", make=False) == folder
     assert not folder.exists(), "who only rings makes no folder"
-    Ear(bell_folder("sqlite:////somewhere/course.db")).close()
+    Ear(folder).close()  # as if the folder had gone between its making and this
 
 
 def test_a_folder_of_somebody_else_is_not_rung_in(folder):

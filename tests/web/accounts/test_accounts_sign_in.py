@@ -68,13 +68,34 @@ def test_a_refusal_costs_one_slow_hash_at_least_whoever_it_is(monkeypatch):
         assert len([k for k in checked if not passwords.is_outdated(k)]) == 1
 
 
-def test_guessing_is_slowed_whatever_the_address(app, visitor, person):
+def test_guessing_is_slowed(app, visitor, person):
     person("ada")
     codes = [visitor.sign_in("ada", f"wrong {i}").status_code for i in range(11)]
     assert codes == [401] * 10 + [429]
     assert visitor.sign_in("ada").status_code == 429, "also with the right password"
     person("eve")
     assert visitor.sign_in("eve").status_code == 303, "others are not kept out"
+
+
+def test_guessing_from_afar_does_not_lock_the_owner_out_at_once(app, visitor, person):
+    person("ada")
+    stranger = type(visitor)(app)
+    token = stranger.csrf("/login")
+
+    def guess(place: int) -> int:
+        answer = stranger.client.post(
+            "/login",
+            base_url="http://course.example.edu:8000",
+            data={"csrf_token": token, "login": "ada", "password": "wrong"},
+            headers={"Origin": "http://course.example.edu:8000"},
+            environ_base={"REMOTE_ADDR": f"10.0.0.{place}"},
+        )
+        return answer.status_code
+
+    assert [guess(1) for _ in range(11)] == [401] * 10 + [429]
+    assert visitor.sign_in("ada").status_code == 303
+    codes = [guess(2 + n // 9) for n in range(99)]
+    assert codes.count(429) == 99 - 90, "from everywhere together a hundred"
 
 
 def test_what_is_left_is_told(visitor, person):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flask_babel import gettext
@@ -12,6 +13,10 @@ from judge.store import Submission, now
 from web.accounts import passwords
 from web.accounts.names import clean_login, clean_name
 from web.accounts.tables import AuditEntry, Role, User
+
+# What other features hold against somebody's deleting their own account: a text that says what to do first, or None.
+Obstacle = Callable[[Session, User], str | None]
+OBSTACLES: list[Obstacle] = []
 
 
 class AccountRefused(ValueError):
@@ -102,6 +107,14 @@ def disable(session: Session, user: User, actor: str) -> None:
 def enable(session: Session, user: User, actor: str) -> None:
     user.disabled_at = None
     note(session, actor, "enabled", f"user {user.id}")
+
+
+def leave(session: Session, user: User) -> None:
+    """Delete one's own account. Raises AccountRefused where something has to be done first."""
+    for obstacle in OBSTACLES:
+        if (text := obstacle(session, user)) is not None:
+            raise AccountRefused(text)
+    remove(session, user, user.key)
 
 
 def remove(session: Session, user: User, actor: str) -> None:

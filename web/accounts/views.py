@@ -203,7 +203,7 @@ def remove() -> Page:
         return _account_page(me), 401
     try:
         with services().store.write() as db:
-            people.remove(db, db.get_one(User, me.id), me.key)
+            people.leave(db, db.get_one(User, me.id))
     except AccountRefused as refused:
         flash(str(refused), "error")
         return _account_page(me), 409

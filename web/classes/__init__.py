@@ -2,7 +2,8 @@
 
 from flask import Flask
 
-from web.classes import times
+from web.accounts import people
+from web.classes import roster, times
 
 
 def init_app(app: Flask) -> None:
@@ -11,6 +12,8 @@ def init_app(app: Flask) -> None:
     from web.classes.blueprint import blueprint
     from web.classes.join_views import joining
 
+    if roster.only_teacher_of not in people.OBSTACLES:
+        people.OBSTACLES.append(roster.only_teacher_of)
     app.register_blueprint(blueprint)
     app.register_blueprint(joining)
     app.jinja_env.globals["assignments_due"] = views.assignments_due

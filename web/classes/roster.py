@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from flask_babel import gettext
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from web.accounts import passwords, people
@@ -190,3 +190,27 @@ def _table(text: str) -> tuple[tuple[int, int], list[tuple[int, list[str]]]]:
             gettext("The head of the file needs two columns, login and name. One of them is missing.")
         )
     return (0, 1), lines
+
+
+def only_teacher_of(session: Session, user: User) -> str | None:
+    """An obstacle to leaving: a class that would be without a teacher. The text says which and what to do."""
+    teachers = (
+        select(func.count())
+        .where(Member.class_id == Class.id, Member.part == Part.TEACHER, Member.user_id != user.id)
+        .correlate(Class)
+        .scalar_subquery()
+    )
+    query = (
+        select(Class.name)
+        .join(Member, Member.class_id == Class.id)
+        .where(
+            Member.user_id == user.id, Member.part == Part.TEACHER, Class.archived_at.is_(None), teachers == 0
+        )
+        .limit(1)
+    )
+    name = session.scalars(query).first()
+    if name is None:
+        return None
+    return gettext(
+        "You are the only teacher of “%(name)s”: add another one there, or archive it first.", name=name
+    )

@@ -213,3 +213,15 @@ def test_deleting_an_account_takes_it_out_of_its_classes(app, school, store):
 def _members(store):
     with store.read() as session:
         return sorted(session.execute(select(Member.class_id, Member.user_id)).tuples().all())
+
+
+def test_a_class_is_not_left_without_a_teacher_by_leaving_the_site(school, store):
+    refused = school.teacher.post("/account/delete", {"password": "correct horse battery"}, page="/account")
+    assert refused.status_code == 409
+    assert "You are the only teacher of “推理 2026”" in refused.text
+    school.teacher.post(
+        f"{school.path}/people/add", {"login": "olaf", "part": "teacher"}, page=f"{school.path}/people"
+    )
+    left = school.teacher.post("/account/delete", {"password": "correct horse battery"}, page="/account")
+    assert "are gone" in left.text
+    assert school.outsider.get(f"{school.path}/people").status_code == 200

@@ -211,6 +211,7 @@ def only_teacher_of(session: Session, user: User) -> str | None:
     name = session.scalars(query).first()
     if name is None:
         return None
-    return gettext(
+    text: str = gettext(
         "You are the only teacher of “%(name)s”: add another one there, or archive it first.", name=name
     )
+    return text

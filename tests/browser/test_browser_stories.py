@@ -134,7 +134,7 @@ def test_3_a_teacher_makes_a_class_of_thirty_and_exports_its_grades(school, fres
     page.fill("#name", "推理引擎 2026")
     page.press("#name", "Enter")
     page.wait_for_url("**/classes/1")
-    page.get_by_role("link", name="0 learners").click()
+    page.get_by_role("link", name="Enter learners").click()
     roster = tmp_path / "roster.csv"
     rows = "".join(f"2026{i:03},学生{i}\r\n" for i in range(30))
     roster.write_bytes(f"学号,姓名\r\n{rows}一行坏的\r\n".encode("gbk"))

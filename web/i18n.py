@@ -15,6 +15,8 @@ from flask import Blueprint, Flask, abort, redirect, request
 from flask_babel import Babel, get_locale
 from werkzeug.wrappers import Response
 
+from web.addresses import own_page
+
 LANGUAGES = {"zh": "中文", "en": "English"}
 DEFAULT = "zh"
 COOKIE = "lang"
@@ -51,9 +53,7 @@ def choose() -> Response:
     wanted, back = request.form.get("lang", ""), request.form.get("next", "/")
     if wanted not in LANGUAGES:
         abort(400)
-    if not back.startswith("/") or back.startswith(("//", "/\\")):
-        back = "/"
-    response = redirect(back, 303)
+    response = redirect(own_page(back, "/"), 303)
     response.set_cookie(COOKIE, wanted, max_age=YEAR_S, samesite="Lax", httponly=True)
     return response
 

@@ -43,6 +43,12 @@ def user() -> str:
     return who.key
 
 
+def only_with_accounts() -> None:
+    """Before the pages of accounts and classes: aborts with 404 in local mode, which has neither."""
+    if services().settings.accounts == "none":
+        abort(404)
+
+
 def package_or_404(problem: int) -> Package:
     """The problem of that number; aborts with 404 if there is none."""
     package = services().packages.get(problem)

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from judge.core.status import Status
@@ -40,7 +40,7 @@ def problem_stats(session: Session) -> list[ProblemStats]:
         select(
             Submission.problem,
             Submission.user,
-            Submission.status,
+            func.coalesce(Judgement.status, Submission.status),  # while judged again, the verdict that it has
             Submission.created_at,
             Judgement.verdict["diagnosis"],
         )

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,3 +85,33 @@ def _start_address(process: subprocess.Popen[str]) -> str:
     address = re.search(r"http://\S+/enter\?token=\S+", "".join(lines))
     assert address, "".join(lines)
     return address[0]
+
+
+@contextmanager
+def chromium_running() -> Iterator[Any]:
+    """Debian's Chromium, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def fresh_pages(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages, each in a profile of its own. Errors of their scripts fail the test at the end."""
+    contexts, errors = [], []
+
+    def opened(lang: str = "en-US", **options: Any) -> Any:
+        context = browser.new_context(locale=lang, **options)
+        context.set_default_timeout(TIMEOUT_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert errors == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser_site import CHROMIUM, FLAGS, TIMEOUT_MS, Site, running_site
+from browser_site import Site, chromium_running, fresh_pages, running_site
 from browser_steps import editor_text, ready, submit, write
 
 from judge.packages import survey
@@ -32,31 +32,14 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def browser(school: Site) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+    with chromium_running() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def fresh(browser: Any) -> Iterator[Any]:
-    """Opens a page in a profile of its own. Errors of scripts fail the test."""
-    contexts, errors = [], []
-
-    def opened(lang: str = "en-US", **options: Any) -> Any:
-        context = browser.new_context(locale=lang, **options)
-        context.set_default_timeout(TIMEOUT_MS)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert errors == []
+    with fresh_pages(browser) as opened:
+        yield opened
 
 
 def sign_in(page: Any, site: Site, login: str, password: str = PASSWORD) -> None:

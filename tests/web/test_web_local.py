@@ -146,3 +146,11 @@ def test_the_session_survives_a_restart(app, browser, tmp_path):
     fresh.set_cookie("course_8000", cookie.value, domain="127.0.0.1")
     assert fresh.get("/", base_url=BASE).status_code == 200
     assert (tmp_path / "session.key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "back", ["//evil.example", "/\\evil.example", "/\t/evil.example", "/\n/evil.example", "evil"]
+)
+def test_choosing_a_language_leads_nowhere_else(browser, back):
+    answer = browser.post("/language", {"lang": "zh", "next": back})
+    assert (answer.status_code, answer.location) == (303, "/")

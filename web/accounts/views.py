@@ -16,6 +16,7 @@ from web.accounts.names import NameRefused, clean_name
 from web.accounts.passwords import PasswordRefused
 from web.accounts.people import AccountRefused
 from web.accounts.tables import Role, User
+from web.addresses import own_page
 from web.limits import (
     OWN_PASSWORD,
     REGISTRATIONS,
@@ -24,7 +25,7 @@ from web.limits import (
     WRONG_PASSWORDS_ANYWHERE,
     remaining,
 )
-from web.services import services
+from web.services import only_with_accounts, services
 
 Page = str | Response | tuple[str, int]
 REFUSALS = (NameRefused, AccountRefused, PasswordRefused)
@@ -32,10 +33,7 @@ REFUSALS = (NameRefused, AccountRefused, PasswordRefused)
 blueprint = Blueprint("accounts", __name__, template_folder="templates")
 
 
-@blueprint.before_request
-def _only_with_accounts() -> None:
-    if services().settings.accounts == "none":
-        abort(404)
+blueprint.before_request(only_with_accounts)
 
 
 @blueprint.get("/login")
@@ -244,12 +242,8 @@ def _sign_in_page(form: SignIn) -> str:
 
 
 def _back(wanted: str | None) -> str:
-    """A page of ours to go on to; the course if what is wanted is no address of ours. Tabs and line ends are left out of
-    addresses by whoever reads them next: "/<tab>/elsewhere" would become "//elsewhere"."""
-    is_path = wanted and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
-    if wanted and is_path and wanted.isprintable():
-        return wanted
-    return url_for("course.index")
+    """The page of ours to go on to; the course if what is wanted is none."""
+    return own_page(wanted, url_for("course.index"))
 
 
 def _me() -> User:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, abort
+from flask import Blueprint
 from werkzeug.wrappers import Response
 
-from web.services import services
+from web.services import only_with_accounts
 
 Page = str | Response | tuple[str, int]
 
 blueprint = Blueprint("classes", __name__, url_prefix="/classes", template_folder="templates")
 
 
-@blueprint.before_request
-def _only_with_accounts() -> None:
-    if services().settings.accounts == "none":
-        abort(404)
+blueprint.before_request(only_with_accounts)

@@ -13,15 +13,12 @@ from web.classes import links
 from web.classes.blueprint import Page
 from web.classes.tables import Class, Invitation
 from web.limits import JOINS
-from web.services import services
+from web.services import only_with_accounts, services
 
 joining = Blueprint("joining", __name__, url_prefix="/join", template_folder="templates")
 
 
-@joining.before_request
-def _only_with_accounts() -> None:
-    if services().settings.accounts == "none":
-        abort(404)
+joining.before_request(only_with_accounts)
 
 
 @joining.route("/<token>", methods=["GET", "POST"])

@@ -26,7 +26,8 @@ class Impatient(Exception):
 
 
 class Patience:
-    """The account of one submission. Invariant: `left_s` only falls.
+    """The account of one submission. Invariants: `left_s` only falls, and after a ring the time that the timer was set to
+    is used up, whatever the clock says: the two count by different ticks.
 
     It counts only where it is `enforced`: in the checker, once that has imported what checking needs (an import must not be
     cut in two). Tools that look at outputs in a process of their own have as long as they like."""
@@ -46,26 +47,35 @@ class Patience:
         if self.left_s <= 0:
             raise Impatient("no time is left")
         start = time.process_time()
+        allowed_s = min(PIECE_S, self.left_s)
+        bell = _Bell()
         try:
-            with _timer(min(PIECE_S, self.left_s)):
+            with bell.set(allowed_s):
                 yield
         finally:
-            self.left_s -= time.process_time() - start
+            used_s = time.process_time() - start
+            self.left_s -= max(used_s, allowed_s) if bell.rang else used_s
 
 
-@contextmanager
-def _timer(seconds: float) -> Iterator[None]:
-    if not hasattr(signal, "setitimer"):  # Windows: the time is counted, and work stops between two pieces
-        yield
-        return
-    before = signal.signal(signal.SIGPROF, _ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+class _Bell:
+    """Interrupts what the main thread does. `rang` says that it did, even if what it interrupted swallowed the exception."""
 
+    def __init__(self) -> None:
+        self.rang = False
 
-def _ring(number: int, frame: Any) -> None:
-    raise Impatient("the time is used up")
+    @contextmanager
+    def set(self, seconds: float) -> Iterator[None]:
+        if not hasattr(signal, "setitimer"):
+            yield  # Windows: the time is counted, and work stops between two pieces
+            return
+        before = signal.signal(signal.SIGPROF, self._ring)
+        signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN_S)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
+
+    def _ring(self, number: int, frame: Any) -> None:
+        self.rang = True
+        raise Impatient("the time is used up")

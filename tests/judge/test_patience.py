@@ -49,6 +49,23 @@ def test_work_without_end_is_interrupted():
         do(patience, lambda: pytest.fail("nothing is left: this must not begin"))
 
 
+@pytest.mark.parametrize("swallow", [(), (Impatient,)])
+def test_who_was_interrupted_has_nothing_left_although_the_clock_lags(monkeypatch, swallow):
+    """The timer counts by the kernel's ticks, the clock does not; here it lags as far as a clock can."""
+    monkeypatch.setattr("judge.patience.time.process_time", lambda: 0.0)
+
+    def work() -> None:
+        with contextlib.suppress(*swallow):
+            loop()
+
+    patience = Patience(0.05)
+    with contextlib.suppress(Impatient):
+        do(patience, work)
+    assert patience.left_s == 0.0
+    with pytest.raises(Impatient):
+        do(patience, lambda: pytest.fail("nothing is left: this must not begin"))
+
+
 def test_work_that_swallows_the_interruption_is_interrupted_again():
     def stubborn() -> None:
         with contextlib.suppress(Impatient):

@@ -212,7 +212,7 @@ def test_deleting_an_account_takes_it_out_of_its_classes(app, school, store):
 
 def _members(store):
     with store.read() as session:
-        return sorted(session.execute(select(Member.class_id, Member.user_id)).tuples().all())
+        return sorted(tuple(row) for row in session.execute(select(Member.class_id, Member.user_id)))
 
 
 def test_a_class_is_not_left_without_a_teacher_by_leaving_the_site(school, store):

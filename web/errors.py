@@ -16,6 +16,14 @@ from web.services import services
 log = structlog.get_logger("web")
 
 
+class Told(HTTPException):
+    """A request that cannot be, with a title and an advice of its own, both in the reader's language."""
+
+    def __init__(self, code: int, title: str, advice: str) -> None:
+        super().__init__(title)
+        self.code, self.title, self.advice = code, title, advice
+
+
 def init_app(app: Flask) -> None:
     app.register_error_handler(CSRFError, _csrf)
     app.register_error_handler(HTTPException, _http)
@@ -82,6 +90,8 @@ def _texts(code: int) -> tuple[str, str]:
 def _http(error: HTTPException) -> tuple[str | Response, int] | Response:
     if error.code is not None and error.code < 400:
         return error.get_response()  # such as the redirect to the same address with a slash
+    if isinstance(error, Told):
+        return _page(error.code or 500, error.title, error.advice)
     title, advice = _texts(error.code or 500)
     if isinstance(error, RateLimitExceeded):
         seconds = max(1, round(error.limit.limit.get_expiry()))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flask import abort
+from flask_babel import gettext
 from sqlalchemy import select
 
 from judge.store import now
 from web.accounts.identity import Identity, identity
 from web.accounts.tables import User
 from web.classes.tables import Assignment, Class, Member, Part
+from web.errors import Told
 from web.services import services
 
 
@@ -26,10 +28,15 @@ class Seat:
     def teaches(self) -> bool:
         return self.who.is_admin or (self.member is not None and self.member.part == Part.TEACHER)
 
+    @property
+    def changes(self) -> bool:
+        """Whether I teach here and the class is not archived."""
+        return self.teaches and self.of.archived_at is None
 
-def seat(number: int, *, teaching: bool = False) -> Seat:
-    """My place in that class; aborts with 404 if there is no such class or I am not in it, and with 403 if I learn in it
-    and `teaching` is asked for."""
+
+def seat(number: int, *, teaching: bool = False, changing: bool = False) -> Seat:
+    """My place in that class; aborts with 404 if there is no such class or I am not in it, with 403 if I learn in it and
+    `teaching` is asked for, and with 409 if it is archived and `changing` is: an archived class is for reading."""
     who = identity()
     if who is None:
         abort(401)
@@ -41,6 +48,18 @@ def seat(number: int, *, teaching: bool = False) -> Seat:
     mine = Seat(who, found, member)
     if teaching and not mine.teaches:
         abort(403)
+    if changing and found.archived_at is not None:
+        raise Told(
+            409,
+            gettext("The class is archived"),
+            gettext(
+                "It is for reading, and nothing in it changes. Take it up again first, on the page of the class."
+            )
+            if mine.teaches
+            else gettext(
+                "It is for reading, and nothing in it changes. Ask its teacher to take it up again."
+            ),
+        )
     return mine
 
 

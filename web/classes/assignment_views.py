@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import abort, flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask_babel import gettext
 from sqlalchemy import delete, select
 
@@ -27,7 +27,7 @@ DAY_S = 24 * 3600.0
 
 @blueprint.route("/<int:number>/assignments/new", methods=["GET", "POST"], endpoint="assignment_new")
 def new(number: int) -> Page:
-    mine = _setting(number)
+    mine = seat(number, teaching=True, changing=True)
     with services().store.read() as session:
         at = session.scalars(select(now())).one()
     zone = mine.of.time_zone
@@ -41,7 +41,7 @@ def new(number: int) -> Page:
 )
 def edit(number: int, assignment: int) -> Page:
     """Change an assignment. What was handed in stays and is graded by what is set now."""
-    mine = _setting(number)
+    mine = seat(number, teaching=True, changing=True)
     found = assignment_or_404(mine, assignment)
     zone = mine.of.time_zone
     form = NewAssignment(
@@ -55,13 +55,6 @@ def edit(number: int, assignment: int) -> Page:
         references_at=to_local(found.references_at, zone) if found.references_at is not None else "",
     )
     return _filled(mine, form, found)
-
-
-def _setting(number: int) -> Seat:
-    mine = seat(number, teaching=True)
-    if mine.of.archived_at is not None:
-        abort(409)
-    return mine
 
 
 def _filled(mine: Seat, form: NewAssignment, found: Assignment | None) -> Page:
@@ -169,7 +162,7 @@ def show(number: int, assignment: int) -> Page:
 @blueprint.post("/<int:number>/assignments/<int:assignment>/delete", endpoint="assignment_remove")
 def remove(number: int, assignment: int) -> Page:
     """Delete an assignment. What was submitted stays with those who submitted it."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     found = assignment_or_404(mine, assignment)
     with services().store.write() as session:
         session.delete(session.get_one(Assignment, found.id))

@@ -80,7 +80,7 @@ def export(number: int, assignment: int) -> Response:
 @blueprint.post("/<int:number>/assignments/<int:assignment>/again", endpoint="grade_again")
 def again(number: int, assignment: int) -> Page:
     """Judge all that counts for the assignment again, by today's versions of its problems; no deadline moves."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     found = assignment_or_404(mine, assignment)
     packages = services().packages
     with services().store.read() as session:

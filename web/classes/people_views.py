@@ -49,7 +49,7 @@ def _page(mine: Seat, form: AddPerson | None = None, error: str = "", **more: An
 @blueprint.post("/<int:number>/people/roster", endpoint="people_preview")
 def preview(number: int) -> Page:
     """Read a roster and say what would come of it; nothing changes yet."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     data = fields().get("file", b"")
     try:
         if not data:
@@ -74,7 +74,7 @@ def _quoted(name: str) -> str:
 @blueprint.post("/<int:number>/people/enter", endpoint="people_enter")
 def enter(number: int) -> Page:
     """Enter the people of a roster that `preview` has shown; the page shows the new passwords, this once."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     try:
         found = roster.read(fields().get("rows", b""))
     except roster.RosterRefused as refused:
@@ -92,7 +92,7 @@ def enter(number: int) -> Page:
 @blueprint.post("/<int:number>/people/add", endpoint="people_add")
 def add(number: int) -> Page:
     """Add one person: an account that exists, or, with a name, a new one."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     form = AddPerson()
     if not form.validate_on_submit():
         return _page(mine, form), 422
@@ -140,7 +140,7 @@ def export(number: int) -> Response:
 @blueprint.post("/<int:number>/people/<int:user>/remove", endpoint="people_remove")
 def remove(number: int, user: int) -> Page:
     """Take somebody out of the class. The account stays, and so does what it submitted."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     with services().store.write() as session:
         found = session.get(Member, (number, user)) if user < 2**63 else None
         if found is None:
@@ -157,7 +157,7 @@ def remove(number: int, user: int) -> Page:
 def new_password(number: int, user: int) -> Page:
     """Give a learner a new password, shown this once. Only for accounts that this class made, and whose owner does not
     sign in elsewhere."""
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     member, account = learner_or_404(mine, user)
     with services().store.write() as session:
         changed = session.get_one(User, account.id)
@@ -169,7 +169,7 @@ def new_password(number: int, user: int) -> Page:
 
 @blueprint.post("/<int:number>/links", endpoint="people_make_link")
 def make_link(number: int) -> Page:
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     form = NewInvitation()
     if not form.validate_on_submit():
         return _page(mine, error=" ".join(e for es in form.errors.values() for e in map(str, es))), 422
@@ -182,7 +182,7 @@ def make_link(number: int) -> Page:
 
 @blueprint.post("/<int:number>/links/<int:link>/close", endpoint="people_close_link")
 def close_link(number: int, link: int) -> Page:
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     with services().store.write() as session:
         found = session.get(Invitation, link) if link < 2**63 else None
         if found is None or found.class_id != number:

@@ -152,9 +152,7 @@ def problems_of(session: Session, assignment: int) -> Sequence[AssignedProblem]:
 
 @blueprint.post("/<int:number>/announcements")
 def announce(number: int) -> Page:
-    mine = seat(number, teaching=True)
-    if mine.of.archived_at is not None:
-        abort(403)
+    mine = seat(number, teaching=True, changing=True)
     form = NewAnnouncement()
     if not form.validate_on_submit():
         return class_page(mine, form), 422
@@ -170,7 +168,7 @@ def announce(number: int) -> Page:
 
 @blueprint.post("/<int:number>/announcements/<int:said>/delete")
 def take_back(number: int, said: int) -> Page:
-    mine = seat(number, teaching=True)
+    mine = seat(number, teaching=True, changing=True)
     with services().store.write() as session:
         found = session.get(Announcement, said) if said < 2**63 else None
         if found is None or found.class_id != number:
@@ -199,7 +197,7 @@ def archive(number: int) -> Page:
 @blueprint.post("/<int:number>/leave")
 def leave(number: int) -> Page:
     """Leave a class that I learn in. Its teachers then see nothing of mine any more."""
-    mine = seat(number)
+    mine = seat(number, changing=True)
     if mine.member is None or mine.member.part != Part.LEARNER:
         abort(403)
     with services().store.write() as session:

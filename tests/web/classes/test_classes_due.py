@@ -18,7 +18,7 @@ def test_an_archived_class_has_nothing_due_and_announces_nothing(school, assignm
     assert f'href="{assignment}"' not in school.ada.get("/").text
     assert "<textarea" not in school.teacher.get(school.path).text
     said = school.teacher.post(f"{school.path}/announcements", {"text": "Hello"}, page="/classes/new")
-    assert said.status_code == 403
+    assert said.status_code == 409
 
 
 def test_a_problem_says_which_assignment_it_belongs_to(school, judged):

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 from judge.store import now
 from web.accounts import people
 from web.accounts.tables import User
-from web.classes import grades
+from web.classes import extensions, grades
 from web.classes.access import Seat, assignment_or_404, seat
 from web.classes.blueprint import Page, blueprint
 from web.classes.forms import NewAssignment
@@ -147,14 +147,16 @@ def show(number: int, assignment: int) -> Page:
             user = session.get_one(User, mine.member.user_id)
             (line,) = grades.book(session, found, problems, [(mine.member, user)])
         at = session.scalars(select(now())).one()
+        times = line.times if line is not None else extensions.times(found)
     return render_template(
         "classes/assignment.html",
         mine=mine,
         assignment=found,
+        times=times,
         problems=problems,
         line=line,
-        is_late=grades.is_late(found, at),
-        is_over=grades.is_closed(found, at),
+        is_late=grades.is_late(times, at),
+        is_over=grades.is_closed(times, at),
         packages=services().packages,
     )
 

@@ -98,6 +98,10 @@ class NewAssignment(FlaskForm):  # type: ignore[misc]
         return True
 
 
+class OwnDeadline(FlaskForm):  # type: ignore[misc]
+    deadline = LocalTime(_("Deadline for this learner"), [InputRequired(MISSING)])
+
+
 class NewAnnouncement(FlaskForm):  # type: ignore[misc]
     text = TextAreaField(
         _("Announcement"),

@@ -1,20 +1,18 @@
-"""The grade book of an assignment: all learners, down to the code; as CSV; and what the class gets wrong."""
+"""The grade book of an assignment: all learners; as CSV; and what the class gets wrong. `learner_views` leads from
+it down to the code."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Response, abort, flash, redirect, render_template, url_for
 from flask_babel import gettext, ngettext
-from markupsafe import Markup
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from judge.core.status import Status
-from judge.store import Judgement, Submission, reading
+from judge.store import Judgement, Submission
 from web.accounts import people
 from web.classes import grades, roster, similarity
-from web.classes.access import Seat, assignment_or_404, learner_or_404, seat
+from web.classes.access import Seat, assignment_or_404, seat
 from web.classes.blueprint import Page, blueprint
 from web.classes.csv_files import csv_response
 from web.classes.tables import AssignedProblem, Assignment, Part
@@ -22,10 +20,6 @@ from web.classes.times import shown
 from web.classes.views import problems_of
 from web.problems.views import shown_source
 from web.services import services
-from web.text import code
-from web.verdicts import present
-
-LEARNERS = "/<int:number>/assignments/<int:assignment>/grades/<int:user>"
 
 
 def _book(session: Session, mine: Seat, found: Assignment) -> tuple[list[AssignedProblem], list[grades.Line]]:
@@ -54,7 +48,7 @@ def book(number: int, assignment: int) -> str:
 
 @blueprint.get("/<int:number>/assignments/<int:assignment>/grades.csv", endpoint="grade_export")
 def export(number: int, assignment: int) -> Response:
-    """The grade book as CSV: points for each problem, their sum, and when what counts was handed in."""
+    """The grade book as CSV: points for each problem, their sum, when what counts was handed in, and the deadline."""
     mine = seat(number, teaching=True)
     found = assignment_or_404(mine, assignment)
     with services().store.read() as session:
@@ -73,8 +67,8 @@ def export(number: int, assignment: int) -> Response:
             cell = line.cells[p.problem]
             at = shown(cell.best.created_at, mine.of.time_zone) if cell.best else ""
             row += [cell.points, f"{at} {gettext('late')}".strip() if cell.late else at, cell.tries]
-        rows.append(row)
-    return csv_response(f"grades-{assignment}.csv", [head, *rows])
+        rows.append([*row, shown(line.times.deadline_at, mine.of.time_zone)])
+    return csv_response(f"grades-{assignment}.csv", [[*head, gettext("deadline")], *rows])
 
 
 @blueprint.post("/<int:number>/assignments/<int:assignment>/again", endpoint="grade_again")
@@ -85,15 +79,18 @@ def again(number: int, assignment: int) -> Page:
     packages = services().packages
     with services().store.read() as session:
         problems, lines = _book(session, mine, found)
-        joined = {line.user.key: line.member.joined_at for line in lines}
+        of = {line.user.key: line for line in lines}
         handed_in = select(Submission.id, Submission.user, Submission.created_at).where(
-            Submission.user.in_(joined),
+            Submission.user.in_(of),
             Submission.problem.in_([p.problem for p in problems]),
             Submission.public_only.is_(False),
             Submission.created_at >= found.opens_at,
-            Submission.created_at < found.closes_at + grades.MINUTE_S,
         )
-        numbers = [one.id for one in session.execute(handed_in) if one.created_at >= joined[one.user]]
+        numbers = [
+            one.id
+            for one in session.execute(handed_in)
+            if grades.counts_at(of[one.user].times, of[one.user].member.joined_at, one.created_at)
+        ]
     versions = {p.problem: packages[p.problem].version for p in problems if p.problem in packages}
     count = services().queue.rejudge(numbers, versions)
     services().ring()
@@ -101,59 +98,6 @@ def again(number: int, assignment: int) -> Page:
         people.note(session, mine.who.key, "judged_again", f"assignment {assignment}", count=count)
     flash(ngettext("%(num)d submission is judged again.", "%(num)d submissions are judged again.", count))
     return redirect(url_for(".grade_book", number=number, assignment=assignment), 303)
-
-
-@blueprint.get(f"{LEARNERS}/<int:problem>", endpoint="grade_drill")
-def drill(number: int, assignment: int, user: int, problem: int) -> str:
-    """What a learner submitted to one problem of an assignment, since they joined."""
-    mine, found, _, account, history = _learners(number, assignment, user, problem)
-    return render_template(
-        "classes/drill.html",
-        mine=mine,
-        assignment=found,
-        account=account,
-        package=services().packages.get(problem),
-        problem=problem,
-        history=history,
-    )
-
-
-@blueprint.get(f"{LEARNERS}/<int:problem>/<int:submission>", endpoint="grade_submission_of")
-def submission_of(number: int, assignment: int, user: int, problem: int, submission: int) -> str:
-    """One of those submissions: verdict and code, as the learner sees them."""
-    mine, found, _, account, history = _learners(number, assignment, user, problem)
-    if submission not in {h.id for h in history}:
-        abort(404)
-    with services().store.read() as session:
-        details = reading.find(session, account.key, submission)
-    if details is None:
-        abort(404)
-    lines = code(shown_source(details.source)).rstrip("\n").split("\n")
-    package = services().packages.get(problem)
-    return render_template(
-        "classes/submission.html",
-        mine=mine,
-        assignment=found,
-        account=account,
-        problem=problem,
-        package=package,
-        result=present(details, package),
-        source_lines=[Markup(line) for line in lines],
-    )
-
-
-def _learners(number: int, assignment: int, user: int, problem: int) -> tuple[Any, ...]:
-    """(seat, assignment, member, account, history) of a learner's work, as far as their teacher may see it: the
-    problems of the assignment, from the day they joined."""
-    mine = seat(number, teaching=True)
-    found = assignment_or_404(mine, assignment)
-    member, account = learner_or_404(mine, user)
-    with services().store.read() as session:
-        if problem not in {p.problem for p in problems_of(session, found.id)}:
-            abort(404)
-        history = reading.history(session, account.key, problem, limit=500)
-    seen = [h for h in history if h.created_at >= max(member.joined_at, found.opens_at)]
-    return mine, found, member, account, seen
 
 
 @blueprint.get("/<int:number>/assignments/<int:assignment>/alike/<int:problem>", endpoint="grade_alike")

@@ -12,6 +12,8 @@ from sqlalchemy.orm import Session
 from judge.core.status import Status
 from judge.store import Judgement, Submission
 from web.accounts.tables import User
+from web.classes import extensions
+from web.classes.extensions import Times
 from web.classes.tables import AssignedProblem, Assignment, Member
 
 MINUTE_S = 60.0  # a deadline is written to the minute and lasts until that minute is over
@@ -50,10 +52,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A learner's line of the grade book."""
+    """A learner's line of the grade book. `times`: those of the assignment for this learner."""
 
     member: Member
     user: User
+    times: Times
     cells: Mapping[int, Cell]
 
     @property
@@ -61,14 +64,16 @@ class Line:
         return round(sum(c.points for c in self.cells.values()), 2)
 
 
-def grade(assignment: Assignment, points: int, joined_at: float, attempts: Iterable[Attempt]) -> Cell:
-    """Grade one learner's attempts at one problem. The best counts, of equals the earliest."""
-    counted = [a for a in sorted(attempts, key=lambda a: a.id) if _counts(assignment, joined_at, a)]
+def grade(
+    assignment: Assignment, times: Times, points: int, joined_at: float, attempts: Iterable[Attempt]
+) -> Cell:
+    """Grade one learner's attempts at one problem, by the learner's times. The best counts, of equals the earliest."""
+    counted = [a for a in sorted(attempts, key=lambda a: a.id) if _counts(times, joined_at, a)]
     if assignment.attempts is not None:
         counted = counted[: assignment.attempts]
     best: tuple[float, Attempt] | None = None
     for attempt in counted:
-        worth = _worth(assignment, points, attempt)
+        worth = _worth(assignment, times, points, attempt)
         if attempt.status.is_final and (best is None or worth > best[0] or _is_further(worth, attempt, best)):
             best = (worth, attempt)
     return Cell(
@@ -76,18 +81,23 @@ def grade(assignment: Assignment, points: int, joined_at: float, attempts: Itera
         best=best[1] if best else None,
         tries=len(counted),
         waiting=sum(not a.status.is_final for a in counted),
-        late=best is not None and is_late(assignment, best[1].created_at),
+        late=best is not None and is_late(times, best[1].created_at),
     )
 
 
-def is_late(assignment: Assignment, at: float) -> bool:
+def is_late(times: Times, at: float) -> bool:
     """True for what comes after the deadline."""
-    return at >= assignment.deadline_at + MINUTE_S
+    return at >= times.deadline_at + MINUTE_S
 
 
-def is_closed(assignment: Assignment, at: float) -> bool:
+def is_closed(times: Times, at: float) -> bool:
     """True when nothing counts any more."""
-    return at >= assignment.closes_at + MINUTE_S
+    return at >= times.closes_at + MINUTE_S
+
+
+def counts_at(times: Times, joined_at: float, at: float) -> bool:
+    """True for what somebody hands in while the assignment is open to them, not before they joined the class."""
+    return times.opens_at <= at and joined_at <= at and not is_closed(times, at)
 
 
 def book(
@@ -97,16 +107,26 @@ def book(
     learners: Sequence[tuple[Member, User]],
 ) -> list[Line]:
     """The lines of these learners, in their order; one query for all."""
+    own = extensions.of_assignment(session, assignment.id)
+    personal = {user.id: extensions.times(assignment, own.get(user.id)) for _, user in learners}
     keys = {user.key for _, user in learners}
+    until = max((t.closes_at for t in personal.values()), default=0.0) + MINUTE_S
     found: dict[tuple[str, int], list[Attempt]] = {}
-    for attempt in _attempts(session, assignment, [p.problem for p in problems], keys):
+    for attempt in _attempts(session, assignment, until, [p.problem for p in problems], keys):
         found.setdefault((attempt.user, attempt.problem), []).append(attempt)
     return [
         Line(
             member,
             user,
+            personal[user.id],
             {
-                p.problem: grade(assignment, p.points, member.joined_at, found.get((user.key, p.problem), []))
+                p.problem: grade(
+                    assignment,
+                    personal[user.id],
+                    p.points,
+                    member.joined_at,
+                    found.get((user.key, p.problem), []),
+                )
                 for p in problems
             },
         )
@@ -115,7 +135,7 @@ def book(
 
 
 def _attempts(
-    session: Session, assignment: Assignment, problems: Sequence[int], keys: set[str]
+    session: Session, assignment: Assignment, until: float, problems: Sequence[int], keys: set[str]
 ) -> Iterable[Attempt]:
     query = (
         select(
@@ -134,7 +154,7 @@ def _attempts(
             Submission.problem.in_(problems),
             Submission.public_only.is_(False),
             Submission.created_at >= assignment.opens_at,
-            Submission.created_at < assignment.closes_at + MINUTE_S,
+            Submission.created_at < until,
         )
         .order_by(Submission.id)
     )
@@ -150,17 +170,16 @@ def _attempts(
         )
 
 
-def _counts(assignment: Assignment, joined_at: float, attempt: Attempt) -> bool:
-    in_time = assignment.opens_at <= attempt.created_at and not is_closed(assignment, attempt.created_at)
-    return in_time and attempt.created_at >= joined_at and attempt.status not in UNCOUNTED
+def _counts(times: Times, joined_at: float, attempt: Attempt) -> bool:
+    return counts_at(times, joined_at, attempt.created_at) and attempt.status not in UNCOUNTED
 
 
-def _worth(assignment: Assignment, points: int, attempt: Attempt) -> float:
+def _worth(assignment: Assignment, times: Times, points: int, attempt: Attempt) -> float:
     if attempt.status is Status.ACCEPTED:
         share = 1.0
     else:
         share = attempt.passed / attempt.total if assignment.partial and attempt.total else 0.0
-    if is_late(assignment, attempt.created_at):
+    if is_late(times, attempt.created_at):
         share *= assignment.late_percent / 100
     return round(points * share, 2)
 

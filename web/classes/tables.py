@@ -95,11 +95,6 @@ class Assignment(Base):
 
     __table_args__ = ({"sqlite_autoincrement": True},)
 
-    @property
-    def closes_at(self) -> float:
-        """From when on nothing counts any more."""
-        return self.late_until if self.late_until is not None else self.deadline_at
-
 
 class AssignedProblem(Base):
     """A problem of an assignment, in its place, with what it is worth."""
@@ -114,6 +109,32 @@ class AssignedProblem(Base):
     points: Mapped[int] = mapped_column(default=10)
 
     __table_args__ = (UniqueConstraint("assignment_id", "position"), Index(None, "problem"))
+
+
+class Extension(Base):
+    """A learner's own deadline of an assignment (`extensions` says what it means)."""
+
+    __tablename__ = "extensions"
+
+    assignment_id: Mapped[int] = mapped_column(
+        ForeignKey("assignments.id", ondelete="CASCADE"), primary_key=True
+    )
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    deadline_at: Mapped[float]
+
+
+class Removal(Base):
+    """Somebody whom a teacher took out of a class. Links don't let them in again; being entered does, and ends this."""
+
+    __tablename__ = "removals"
+
+    class_id: Mapped[int] = mapped_column(ForeignKey("classes.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    removed_at: Mapped[float] = mapped_column(default=now())
 
 
 class Announcement(Base):

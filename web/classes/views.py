@@ -18,6 +18,7 @@ from web.accounts.tables import User
 from web.classes import grades, roster
 from web.classes.access import Seat, seat
 from web.classes.blueprint import Page, blueprint
+from web.classes.extensions import Times, times
 from web.classes.forms import NewAnnouncement, NewClass
 from web.classes.tables import Announcement, AssignedProblem, Assignment, Class, Member, Part
 from web.services import services
@@ -25,11 +26,13 @@ from web.services import services
 
 @dataclass(frozen=True)
 class Task:
-    """An assignment with its problems, as a list shows it. `line`: a learner's own, None for teachers."""
+    """An assignment with its problems, as a list shows it. `line`: a learner's own, None for teachers; `times`: the
+    learner's, for teachers those of all."""
 
     assignment: Assignment
     problems: Sequence[AssignedProblem]
     line: grades.Line | None
+    times: Times
     is_open: bool
     is_over: bool
 
@@ -107,9 +110,7 @@ def class_page(mine: Seat, form: NewAnnouncement) -> str:
 def tasks(session: Session, mine: Seat) -> list[Task]:
     """The assignments of a class that I may see, those that end next first, then those that are over."""
     at = session.scalars(select(now())).one()
-    found = session.scalars(
-        select(Assignment).where(Assignment.class_id == mine.of.id).order_by(Assignment.deadline_at)
-    ).all()
+    found = session.scalars(select(Assignment).where(Assignment.class_id == mine.of.id)).all()
     rows = []
     for assignment in found:
         is_open = assignment.opens_at <= at
@@ -120,8 +121,9 @@ def tasks(session: Session, mine: Seat) -> list[Task]:
         if mine.member is not None and not mine.teaches:
             user = session.get_one(User, mine.member.user_id)
             (line,) = grades.book(session, assignment, problems, [(mine.member, user)])
-        rows.append(Task(assignment, problems, line, is_open, grades.is_closed(assignment, at)))
-    return sorted(rows, key=lambda t: (t.is_over, t.assignment.deadline_at))
+        mine_are = line.times if line is not None else times(assignment)
+        rows.append(Task(assignment, problems, line, mine_are, is_open, grades.is_closed(mine_are, at)))
+    return sorted(rows, key=lambda t: (t.is_over, t.times.deadline_at))
 
 
 def assignments_due() -> list[tuple[Class, Task]]:
@@ -137,7 +139,7 @@ def assignments_due() -> list[tuple[Class, Task]]:
     with services().store.read() as session:
         mine = [Seat(who, of, member) for of, member in session.execute(query)]
         found = [(s.of, t) for s in mine if not s.teaches for t in tasks(session, s) if not t.is_over]
-    return sorted(found, key=lambda pair: pair[1].assignment.deadline_at)
+    return sorted(found, key=lambda pair: pair[1].times.deadline_at)
 
 
 def problems_of(session: Session, assignment: int) -> Sequence[AssignedProblem]:

@@ -10,7 +10,8 @@ from sqlalchemy import update
 
 from judge.core.status import Status
 from judge.store import Submission
-from web.classes.grades import Attempt, grade
+from web.classes.extensions import times
+from web.classes.grades import Attempt, Cell, grade
 from web.classes.tables import Assignment
 from web.classes.times import TimeRefused, shown, to_seconds
 
@@ -26,6 +27,10 @@ def made(**more: object) -> Assignment:
         **more,
     }
     return Assignment(title="x", class_id=1, **fields)
+
+
+def graded(assignment: Assignment, points: int, joined_at: float, attempts: list[Attempt]) -> Cell:
+    return grade(assignment, times(assignment), points, joined_at, attempts)
 
 
 def tried(number: int, at: float, status: str = "accepted", passed: int = 10) -> Attempt:
@@ -58,18 +63,18 @@ def tried(number: int, at: float, status: str = "accepted", passed: int = 10) ->
     ],
 )
 def test_points(rules, attempts, points):
-    assert grade(made(**rules), 20, 0.0, attempts).points == points
+    assert graded(made(**rules), 20, 0.0, attempts).points == points
 
 
 def test_what_was_before_joining_does_not_count():
-    assert grade(made(), 20, 1600.0, [tried(1, 1500)]).points == 0
-    assert grade(made(), 20, 1500.0, [tried(1, 1500)]).points == 20
+    assert graded(made(), 20, 1600.0, [tried(1, 1500)]).points == 0
+    assert graded(made(), 20, 1500.0, [tried(1, 1500)]).points == 20
 
 
 def test_what_counts_is_the_earliest_of_the_best():
-    cell = grade(made(), 20, 0.0, [tried(1, 1500, "wrong_answer", 3), tried(2, 1600), tried(3, 1700)])
+    cell = graded(made(), 20, 0.0, [tried(1, 1500, "wrong_answer", 3), tried(2, 1600), tried(3, 1700)])
     assert (cell.best.id, cell.tries, cell.late, cell.solved) == (2, 3, False, True)
-    cell = grade(made(), 20, 0.0, [tried(1, 1500, "wrong_answer", 3), tried(2, 1600, "wrong_answer", 5)])
+    cell = graded(made(), 20, 0.0, [tried(1, 1500, "wrong_answer", 3), tried(2, 1600, "wrong_answer", 5)])
     assert (cell.best.id, cell.solved) == (2, False)
 
 
@@ -106,6 +111,7 @@ def test_the_grade_book_and_its_csv(school, assignment, judged):
     )
     assert rows[0][:4] == ["login", "name", "points", "40 (10)"]
     assert [r[:4] for r in rows[1:]] == [["ada", "Ada", "10.0", "10.0"], ["ben", "Ben", "0.0", "0.0"]]
+    assert {r[-1] for r in rows} == {"deadline", "2099-01-01 23:59 (Asia/Shanghai)"}
     assert '<td class="n">30</td><td colspan="2">10</td>' in school.ada.get(assignment).text
     assert "1 / 2" in school.ada.get(school.path).text
 

@@ -48,7 +48,8 @@ def main(number: int) -> None:
             raise click.UsageError(f"there is no submission {number} with a verdict")
         judgement = session.get(Judgement, row.current_judgement)
         assert judgement is not None
-        old, source, seed, version = judgement.verdict, row.source, row.seed, row.version
+        old, source, seed = judgement.verdict, row.source, row.seed
+        version = str(old["version"])  # the row names the one of the latest attempt, which may have failed
         which: Which = "public" if row.public_only else "all"
     store.close()
     try:

@@ -38,9 +38,8 @@ def old_submissions(store: Store, days: float, *, dry: bool, actor: str) -> int:
             numbers = list(session.scalars(select(Submission.id).where(*old).limit(BATCH)))
             session.execute(delete(Submission).where(Submission.id.in_(numbers)))
             if not numbers:
-                if done:
-                    people.note(session, actor, "submissions_forgotten", "site", count=done, days=days)
                 return done
+            people.note(session, actor, "submissions_forgotten", "site", count=len(numbers), days=days)
         done += len(numbers)
 
 

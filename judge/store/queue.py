@@ -26,6 +26,7 @@ LEASE_S = 15.0
 HEARTBEAT_S = 5.0
 MAX_CRASHES = 3
 SEED_BYTES = 16
+MOST_AGAIN = 2000  # submissions that one transaction has judged again: a quarter of a second
 MOST_QUEUED = 20  # waiting submissions of one user
 
 
@@ -92,33 +93,17 @@ class Queue:
             session.flush()
             return row.id
 
-    def rejudge(self, submissions: Sequence[int], versions: Mapping[int, str]) -> int:
+    def rejudge(self, session: Session, versions: Mapping[int, str], submissions: Sequence[int]) -> int:
         """Have submissions that have a verdict judged again, after everybody who waits, with the seed they had;
         returns how many. `versions`: problem -> the version to judge by; submissions to other problems stay as
-        they are. When they arrived does not change, and until the new verdict is there the old one counts."""
+        they are. `submissions`: at most MOST_AGAIN, as others wait to write. When they arrived does not change, and
+        until the new verdict is there the old one counts. In the caller's transaction, so that who wanted it is kept
+        with it or not at all."""
+        assert len(submissions) <= MOST_AGAIN
         count = 0
-        with self.store.write() as session:
-            for problem, version in versions.items():
-                again = (
-                    _move(Status.QUEUED)
-                    .where(
-                        Submission.id.in_(submissions),
-                        Submission.problem == problem,
-                        Submission.current_judgement.is_not(None),
-                        Submission.finished_at.is_not(None),
-                    )
-                    .values(
-                        version=version,
-                        priority=REJUDGE,
-                        queued_at=now(),
-                        claimed_at=None,
-                        finished_at=None,
-                        child_started=False,
-                        crashes=0,
-                        total=None,
-                    )
-                )
-                count += int(session.execute(again).rowcount)  # type: ignore[attr-defined]
+        for problem, version in versions.items():
+            again = _again(problem, version).where(Submission.id.in_(submissions))
+            count += int(session.execute(again).rowcount)  # type: ignore[attr-defined]
         return count
 
     def claim(self, worker: str) -> Claim | None:
@@ -305,6 +290,28 @@ def _move(new: Status) -> Update:
         .where(Submission.status.in_(may))
         .values(status=str(new))
         .execution_options(synchronize_session=False)
+    )
+
+
+def _again(problem: int, version: str) -> Update:
+    """Put what has a verdict into the queue once more."""
+    return (
+        _move(Status.QUEUED)
+        .where(
+            Submission.problem == problem,
+            Submission.current_judgement.is_not(None),
+            Submission.finished_at.is_not(None),
+        )
+        .values(
+            version=version,
+            priority=REJUDGE,
+            queued_at=now(),
+            claimed_at=None,
+            finished_at=None,
+            child_started=False,
+            crashes=0,
+            total=None,
+        )
     )
 
 

@@ -87,6 +87,27 @@ def find(session: Session, user: str, submission: int) -> Details | None:
     return Details(**_fields(row), ahead=ahead)
 
 
+def judged_by(session: Session, submission: int) -> str | None:
+    """The problem version of the verdict that counts; None if there is none. Not that of the latest attempt: judging again
+    by another version may have failed. The seed is the same for all attempts."""
+    query = (
+        select(Judgement.verdict["version"].as_string())
+        .join(Submission, Submission.current_judgement == Judgement.id)
+        .where(Submission.id == submission)
+    )
+    return session.scalars(query).one_or_none()
+
+
+def with_verdicts(session: Session, problem: int) -> list[int]:
+    """The ids of all submissions to the problem that have a verdict, of everybody, in order."""
+    query = select(Submission.id).where(
+        Submission.problem == problem,
+        Submission.finished_at.is_not(None),
+        Submission.current_judgement.is_not(None),
+    )
+    return list(session.scalars(query.order_by(Submission.id)))
+
+
 def before(session: Session, user: str, problem: int, submission: int) -> int | None:
     """The user's last submission to the problem before that one; None if there is none."""
     return session.scalar(

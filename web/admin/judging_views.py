@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flask import abort, flash, redirect, render_template, request, url_for
-from flask_babel import gettext, ngettext
+from flask import abort, redirect, render_template, request, url_for
+from flask_babel import gettext
 from sqlalchemy import select
 
 from judge.core.status import Status
 from judge.replay import differences
-from judge.store import Judgement, Submission
+from judge.store import Judgement, Submission, reading
 from judge.store.fairness import ACTIVE
-from web.accounts import people
 from web.admin.blueprint import Page, blueprint, me
+from web.judging_again import judge_again
 from web.services import services
 
 MOST_SHOWN = 200
-MOST_AGAIN = 10_000
 
 
 @blueprint.get("/queue")
@@ -54,12 +53,15 @@ def submission(number: int) -> str:
         found = session.scalars(
             select(Judgement).where(Judgement.submission == number).order_by(Judgement.id)
         ).all()
+        judged_by = reading.judged_by(session, number) or row.version
     entries: list[Entry] = []
     for judgement in found:
         differs = differences(entries[-1].judgement.verdict, judgement.verdict) if entries else []
         entries.append(Entry(judgement, judgement.id == row.current_judgement, differs))
     package = services().packages.get(row.problem)
-    return render_template("admin/submission.html", row=row, entries=entries, package=package)
+    return render_template(
+        "admin/submission.html", row=row, entries=entries, package=package, judged_by=judged_by
+    )
 
 
 @blueprint.post("/submissions/<int:number>/again")
@@ -67,15 +69,15 @@ def again(number: int) -> Page:
     """Judge a submission again: by the version it was judged by (a replay), or by today's (field `version`)."""
     with services().store.read() as session:
         row = session.get(Submission, number) if number < 2**63 else None
+        judged_by = reading.judged_by(session, number) if row is not None else None
     if row is None:
         abort(404)
     package = services().packages.get(row.problem)
     current = request.form.get("version") == "current"
     if current and package is None:
         abort(409)
-    version = package.version if current and package is not None else row.version
-    count = services().queue.rejudge([number], {row.problem: version})
-    _note_again(f"submission {number}", count, version)
+    version = package.version if current and package is not None else judged_by or row.version
+    judge_again(me().key, f"submission {number}", {row.problem: version}, [number])
     return redirect(url_for(".submission", number=number), 303)
 
 
@@ -86,26 +88,9 @@ def again_all(problem: int) -> Page:
     if package is None:
         abort(404)
     with services().store.read() as session:
-        numbers = list(
-            session.scalars(
-                select(Submission.id)
-                .where(Submission.problem == problem, Submission.finished_at.is_not(None))
-                .limit(MOST_AGAIN)
-            )
-        )
-    count = services().queue.rejudge(numbers, {problem: package.version})
-    _note_again(f"problem {problem}", count, package.version)
+        numbers = reading.with_verdicts(session, problem)
+    judge_again(me().key, f"problem {problem}", {problem: package.version}, numbers)
     return redirect(url_for(".queue"), 303)
-
-
-def _note_again(target: str, count: int, version: str) -> None:
-    services().ring()
-    with services().store.write() as session:
-        people.note(session, me().key, "judged_again", target, count=count, version=version)
-    if count:
-        flash(ngettext("%(num)d submission is judged again.", "%(num)d submissions are judged again.", count))
-    else:
-        flash(gettext("Nothing to judge again: no submission there has a verdict."), "error")
 
 
 @blueprint.app_template_filter("verdict_parts")

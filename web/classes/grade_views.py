@@ -3,14 +3,13 @@ it down to the code."""
 
 from __future__ import annotations
 
-from flask import Response, abort, flash, redirect, render_template, url_for
-from flask_babel import gettext, ngettext
+from flask import Response, abort, redirect, render_template, url_for
+from flask_babel import gettext
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from judge.core.status import Status
 from judge.store import Judgement, Submission
-from web.accounts import people
 from web.classes import grades, roster, similarity
 from web.classes.access import Seat, assignment_or_404, seat
 from web.classes.blueprint import Page, blueprint
@@ -18,6 +17,7 @@ from web.classes.csv_files import csv_response
 from web.classes.tables import AssignedProblem, Assignment, Part
 from web.classes.times import shown
 from web.classes.views import problems_of
+from web.judging_again import judge_again
 from web.problems.views import shown_source
 from web.services import services
 
@@ -92,11 +92,7 @@ def again(number: int, assignment: int) -> Page:
             if grades.counts_at(of[one.user].times, of[one.user].member.joined_at, one.created_at)
         ]
     versions = {p.problem: packages[p.problem].version for p in problems if p.problem in packages}
-    count = services().queue.rejudge(numbers, versions)
-    services().ring()
-    with services().store.write() as session:
-        people.note(session, mine.who.key, "judged_again", f"assignment {assignment}", count=count)
-    flash(ngettext("%(num)d submission is judged again.", "%(num)d submissions are judged again.", count))
+    judge_again(mine.who.key, f"assignment {assignment}", versions, numbers)
     return redirect(url_for(".grade_book", number=number, assignment=assignment), 303)
 
 

@@ -94,7 +94,7 @@ def test_judging_again_makes_nobody_active(wide, store, verdict):
     put(wide, "busy", 30)
     for _ in range(20):
         take(wide, verdict, store, 5.0)
-    wide.rejudge([old], {200: "f" * 16})
+    again(wide, [old], {200: "f" * 16})
     put(wide, "new")
     put(wide, "idle")
     least = virtual(store, "busy")
@@ -152,7 +152,7 @@ def test_judging_again_comes_last_and_keeps_what_counted(queue, store, verdict):
     (old,) = put(queue, "ada")
     queue.finish(queue.claim("w"), verdict)
     before = _row(store, old)
-    assert queue.rejudge([old], {200: "f" * 16}) == 1
+    assert again(queue, [old], {200: "f" * 16}) == 1
     put(queue, "ben")
     with store.read() as session:
         assert reading.standing(session, "ada") == {200: True}, "the old verdict counts meanwhile"
@@ -175,7 +175,7 @@ def test_a_fault_while_judging_again_changes_no_verdict(queue, store, verdict):
     (old,) = put(queue, "ada")
     queue.finish(queue.claim("w"), verdict)
     counted = _row(store, old).current_judgement
-    queue.rejudge([old], {200: "f" * 16})
+    again(queue, [old], {200: "f" * 16})
     queue.finish(queue.claim("w"), verdict | {"status": "system_error", "passed": 0})
     after = _row(store, old)
     assert (after.status, after.current_judgement) == ("accepted", counted)
@@ -187,7 +187,7 @@ def test_judging_again_charges_nobody_and_is_not_theirs_to_cancel(queue, store, 
     (old,) = put(queue, "ada")
     take(queue, verdict, store, 2.0)
     charged = virtual(store, "ada")
-    queue.rejudge([old], {200: "f" * 16})
+    again(queue, [old], {200: "f" * 16})
     assert not queue.cancel("ada", old)
     take(queue, verdict, store, 5.0)
     assert virtual(store, "ada") == charged
@@ -196,10 +196,52 @@ def test_judging_again_charges_nobody_and_is_not_theirs_to_cancel(queue, store, 
 def test_only_what_has_a_verdict_is_judged_again(queue, store, verdict):
     waiting, cancelled = put(queue, "ada", 2)
     queue.cancel("ada", cancelled)
-    assert queue.rejudge([waiting, cancelled, 999], {200: "f" * 16}) == 0
+    assert again(queue, [waiting, cancelled, 999], {200: "f" * 16}) == 0
     queue.finish(queue.claim("w"), verdict)
-    assert queue.rejudge([waiting], {201: "f" * 16}) == 0, "another problem's version"
+    assert again(queue, [waiting], {201: "f" * 16}) == 0, "another problem's version"
     assert _row(store, cancelled).status == Status.CANCELLED
+
+
+def test_what_can_be_judged_again_is_what_has_a_verdict(queue, store, verdict):
+    numbers = put(queue, "ada", 4)
+    queue.cancel("ada", numbers[0])
+    for _ in range(2):
+        queue.finish(queue.claim("w"), verdict)
+    with store.read() as session:
+        assert reading.with_verdicts(session, 200) == numbers[1:3]
+        assert reading.with_verdicts(session, 201) == []
+
+
+def test_a_rejudge_that_is_not_written_down_is_none(queue, store, verdict):
+    (old,) = put(queue, "ada")
+    queue.finish(queue.claim("w"), verdict)
+
+    def fails() -> None:
+        with store.write() as session:
+            assert queue.rejudge(session, {200: "f" * 16}, [old]) == 1
+            raise OSError("the log cannot be written")
+
+    with pytest.raises(OSError, match="log"):
+        fails()
+    assert _row(store, old).status == "accepted"
+
+
+def test_a_replay_goes_by_the_verdict_that_counts(queue, store, verdict):
+    (old,) = put(queue, "ada")
+    with store.read() as session:
+        assert reading.judged_by(session, old) is None
+    first = queue.claim("w")
+    queue.finish(first, verdict | {"version": first.version})
+    again(queue, [old], {200: "f" * 16})
+    queue.finish(queue.claim("w"), verdict | {"status": "system_error", "version": "f" * 16})
+    assert _row(store, old).version == "f" * 16
+    with store.read() as session:
+        assert reading.judged_by(session, old) == first.version
+
+
+def again(queue: Queue, submissions: list[int], versions: dict[int, str]) -> int:
+    with queue.store.write() as session:
+        return queue.rejudge(session, versions, submissions)
 
 
 def _row(store, number: int) -> Submission:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from judge.packages import survey
 from judge.store import Queue, Submission, presence
+from judge.store.queue import system_error
 from web.accounts.tables import AuditEntry, Role, User
 
 PAGES = [
@@ -110,6 +111,45 @@ def test_all_of_a_problem_again(root, judged, store):
             session.scalars(select(Submission.problem).where(Submission.status == "queued")).all() == [40] * 3
         )
     assert root.post("/admin/problems/99999/again", {}, page="/admin").status_code == 404
+
+
+def test_all_of_a_problem_are_many_transactions_and_each_is_written_down(root, judged, store, monkeypatch):
+    monkeypatch.setattr("web.judging_again.MOST_AGAIN", 2)
+    for _ in range(5):
+        judged("u1", 40)
+    answer = root.post("/admin/problems/40/again", {}, page="/admin")
+    assert "5 submissions are judged again" in root.get(answer.location).text
+    with store.read() as session:
+        queued = session.scalars(select(Submission.id).where(Submission.status == "queued")).all()
+        counts = session.scalars(select(AuditEntry.detail).where(AuditEntry.action == "judged_again")).all()
+    assert len(queued) == 5
+    assert [c["count"] for c in counts] == [2, 2, 1]
+
+
+def test_what_cannot_be_written_down_is_not_judged_again(root, judged, store, monkeypatch):
+    number = judged("u1", 40)
+
+    def fails(*arguments, **more):
+        raise OSError("the log cannot be written")
+
+    monkeypatch.setattr("web.accounts.people.note", fails)
+    assert root.post("/admin/problems/40/again", {}, page="/admin").status_code == 500
+    with store.read() as session:
+        assert session.get_one(Submission, number).status == "accepted"
+
+
+def test_a_replay_after_a_fault_goes_by_the_verdict_that_counts(root, judged, store):
+    """Judged by today's version, which failed: the replay is that of the verdict that still counts."""
+    number = judged("u1", 40)
+    root.post(f"/admin/submissions/{number}/again", {"version": "current"}, page="/admin")
+    queue = Queue(store)
+    claim = queue.claim("w")
+    queue.finish(claim, system_error(40, claim.version, "worker_lost", crashes=3))
+    page = root.get(f"/admin/submissions/{number}").text
+    assert f"<dd><code>{'0' * 16}</code>" in page
+    assert "Judge by today" in page
+    root.post(f"/admin/submissions/{number}/again", {"version": "same"}, page="/admin")
+    assert queue.claim("w").version == "0" * 16
 
 
 def test_accounts_are_made_found_closed_and_deleted(root, store, visitor):

@@ -88,6 +88,11 @@ def test_many_go_in_batches(store, school, judged, age, monkeypatch):
     age(100)
     monkeypatch.setattr(retention, "BATCH", 3)
     assert retention.old_submissions(store, 50, dry=False, actor="x") == 7
+    with store.read() as session:
+        said = session.scalars(
+            select(AuditEntry.detail).where(AuditEntry.action == "submissions_forgotten")
+        ).all()
+    assert [d["count"] for d in said] == [3, 3, 1], "each with the transaction that it tells of"
 
 
 @pytest.mark.parametrize(

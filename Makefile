@@ -29,8 +29,10 @@ lint: setup
 	$(PY) -m mypy
 	$(PY) tools/frontend.py check
 
+# A process a core, at most four: each starts judges and servers of its own. A file's tests stay together, they share those;
+# files come in the order of their names, or the longest would be begun last.
 test: setup
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=25
 
 # The real flashinfer's wheel, for its sources: a test holds the fakes' signatures to them. Without it that test is skipped.
 wheels: setup

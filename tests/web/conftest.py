@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from jinja2 import FileSystemBytecodeCache
 
 from judge.judge import Judge
+from judge.packages import Collection, survey
 from judge.store import Store
+from web.accounts import passwords
 from web.app import create_app
 from web.settings import Settings
 
 BASE = "http://127.0.0.1:8000"
 TOKEN = "a-token-for-tests"
+# Not the settings of drawn passwords either: those must go on being told from the others.
+QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
+NOBODY = QUICK_HASHER.hash("nobody's password")
 
 
 class Browser:
@@ -44,6 +52,29 @@ class Browser:
         answer = self.post(f"/problems/{problem}/submissions", {"source": source, **more})
         assert answer.status_code == 303, answer.text
         return int(answer.location.rpartition("/")[2])
+
+
+@pytest.fixture(scope="session")
+def surveyed() -> Collection:
+    return survey()
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> FileSystemBytecodeCache:
+    return FileSystemBytecodeCache(str(tmp_path_factory.mktemp("templates")))
+
+
+@pytest.fixture(autouse=True)
+def _an_app_is_made_quickly(
+    monkeypatch: pytest.MonkeyPatch, surveyed: Collection, compiled: FileSystemBytecodeCache
+) -> None:
+    """Each test has an app of its own, and nearly all of its time went into what is the same for all: reading the problem
+    packages (nobody here changes their files, and they are frozen), compiling the templates, and hashing the passwords
+    of those who sign in. The hash is the same kind, with less work; what it is for people, test_passwords.py holds."""
+    monkeypatch.setattr("web.app.survey", lambda: replace(surveyed, packages=dict(surveyed.packages)))
+    monkeypatch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": compiled})
+    monkeypatch.setattr(passwords, "_hasher", QUICK_HASHER)
+    monkeypatch.setattr(passwords, "_NOBODY", NOBODY)
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 from flask import Flask
 
 from judge.store import Store
-from web.accounts import passwords, people
+from tests.web.conftest import QUICK_HASHER
+from web.accounts import people
 from web.accounts.tables import Role, User
 from web.app import create_app
 from web.settings import Settings
@@ -19,7 +20,7 @@ from web.settings import Settings
 SITE = "http://course.example.edu:8000"
 TOKEN = "a-token-for-tests"
 PASSWORD = "correct horse battery"
-HASH = passwords.hashed(PASSWORD, login="nobody")
+HASH = QUICK_HASHER.hash(PASSWORD)
 
 
 class Visitor:

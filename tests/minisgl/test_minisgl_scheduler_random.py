@@ -14,8 +14,10 @@ from tests.minisgl.scheduling import VOCAB, Driven
 
 REQUESTS = 400
 
+Requests = list[tuple[list[int], dict[str, Any]]]
 
-def make_requests(rng: random.Random) -> list[tuple[list[int], dict[str, Any]]]:
+
+def make_requests(rng: random.Random) -> Requests:
     """Prompts that often share beginnings, some of them impossible; short answers."""
     stems = [[rng.randrange(4, VOCAB) for _ in range(rng.randrange(4, 24))] for _ in range(5)]
     requests = []
@@ -32,7 +34,15 @@ def make_requests(rng: random.Random) -> list[tuple[list[int], dict[str, Any]]]:
     return requests
 
 
-def alone(small_model: Path, requests: list[tuple[list[int], dict[str, Any]]]) -> list[list[int]]:
+@pytest.fixture(scope="module")
+def requests() -> Requests:
+    return make_requests(random.Random(0))
+
+
+@pytest.fixture(scope="module")
+def expected(small_model: Path, requests: Requests) -> list[list[int]]:
+    """What each says when nobody else is there. It is half of the work, and the same for all settings: what differs there
+    is when requests come, which of them are aborted, and what there is room for."""
     driven = Driven(small_model, overlap=False, cache_type="naive", max_running_req=1, check_pages=False)
     for uid, (prompt, params) in enumerate(requests):
         driven.ask(uid, prompt, **params)
@@ -60,11 +70,9 @@ def most_overtaken(driven: Driven) -> int:
     ],
 )
 def test_everything_ends_once_and_says_what_it_says_alone(
-    small_model: Path, seed: int, settings: dict[str, Any]
+    small_model: Path, requests: Requests, expected: list[list[int]], seed: int, settings: dict[str, Any]
 ) -> None:
     rng = random.Random(seed)
-    requests = make_requests(rng)
-    expected = alone(small_model, requests)
     driven = Driven(small_model, max_running_req=6, max_seq_len_override=90, **settings)
     limit = driven.engine.max_seq_len
     aborted: set[int] = set()

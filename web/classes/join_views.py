@@ -12,6 +12,7 @@ from web.accounts.views import made
 from web.classes import links
 from web.classes.blueprint import Page
 from web.classes.tables import Class, Invitation
+from web.errors import Told
 from web.limits import JOINS
 from web.services import only_with_accounts, services
 
@@ -41,6 +42,15 @@ def show(token: str) -> Page:
 
 def _join(link: Invitation, into: Class, user: int) -> Page:
     with services().store.write() as session:
+        if links.is_removed(session, into.id, user):
+            raise Told(
+                403,
+                gettext("You were taken out of this class"),
+                gettext(
+                    "Its links do not let you in any more. Ask the teacher of “%(name)s” to add you again.",
+                    name=into.name,
+                ),
+            )
         joined = links.use(session, link, user)
     if not joined:
         abort(404)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from judge.store import now
-from web.classes.tables import Class, Invitation, Member
+from web.classes.tables import Class, Invitation, Member, Removal
 
 DAY_S = 24 * 3600.0
 
@@ -55,10 +56,12 @@ def find(session: Session, token: str) -> tuple[Invitation, Class] | None:
 
 
 def use(session: Session, link: Invitation, user: int) -> bool:
-    """Bring somebody in. False if the link has been used up, closed or has ended meanwhile; being in already costs
-    nothing."""
+    """Bring somebody in. False if the link has been used up, closed or has ended meanwhile, and for somebody whom a teacher
+    took out; being in already costs nothing."""
     if session.get(Member, (link.class_id, user)) is not None:
         return True
+    if is_removed(session, link.class_id, user):
+        return False
     spent = session.execute(
         update(Invitation)
         .where(Invitation.id == link.id, *is_open())
@@ -69,6 +72,17 @@ def use(session: Session, link: Invitation, user: int) -> bool:
         return False
     session.add(Member(class_id=link.class_id, user_id=user))
     return True
+
+
+def is_removed(session: Session, class_id: int, user: int) -> bool:
+    """True for somebody whom a teacher took out of the class and nobody has entered since."""
+    return session.get(Removal, (class_id, user)) is not None
+
+
+def open_ones(session: Session, class_id: int) -> Sequence[Invitation]:
+    """The links of a class that still let somebody in."""
+    query = select(Invitation).where(Invitation.class_id == class_id, *is_open())
+    return session.scalars(query.order_by(Invitation.id)).all()
 
 
 def _hash(token: str) -> str:

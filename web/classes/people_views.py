@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response, abort, flash, redirect, render_template, request, url_for
 from flask_babel import gettext
-from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused
@@ -29,9 +29,6 @@ def show(number: int) -> str:
 
 def _page(mine: Seat, form: AddPerson | None = None, error: str = "", **more: Any) -> str:
     with services().store.read() as session:
-        open_links = session.scalars(
-            select(Invitation).where(Invitation.class_id == mine.of.id, *links.is_open())
-        ).all()
         return render_template(
             "classes/people.html",
             mine=mine,
@@ -39,7 +36,7 @@ def _page(mine: Seat, form: AddPerson | None = None, error: str = "", **more: An
             teachers=roster.members(session, mine.of.id, Part.TEACHER),
             form=form or AddPerson(formdata=None),
             link_form=NewInvitation(formdata=None),
-            links=open_links,
+            links=links.open_ones(session, mine.of.id),
             error=error,
             may_register=services().settings.registration in ("link", "open"),
             **more,
@@ -117,7 +114,10 @@ def add(number: int) -> Page:
             if session.get(Member, (number, user.id)) is not None:
                 raise AccountRefused(gettext("%(name)s is in the class already.", name=user.name))
             made = password is not None
-            session.add(Member(class_id=number, user_id=user.id, part=form.part.data, account_made_here=made))
+            roster.bring_in(
+                session,
+                Member(class_id=number, user_id=user.id, part=form.part.data, account_made_here=made),
+            )
             people.note(session, mine.who.key, "added", f"class {number}", user=user.id, part=form.part.data)
     except (NameRefused, AccountRefused) as refused:
         (form.name if getattr(refused, "field", "") == "name" else form.login).errors = [str(refused)]
@@ -139,7 +139,7 @@ def export(number: int) -> Response:
 
 @blueprint.post("/<int:number>/people/<int:user>/remove", endpoint="people_remove")
 def remove(number: int, user: int) -> Page:
-    """Take somebody out of the class. The account stays, and so does what it submitted."""
+    """Take somebody out of the class. The account stays, and so does what it submitted; links don't let it in again."""
     mine = seat(number, teaching=True, changing=True)
     with services().store.write() as session:
         found = session.get(Member, (number, user)) if user < 2**63 else None
@@ -148,9 +148,24 @@ def remove(number: int, user: int) -> Page:
         if found.part == Part.TEACHER and len(roster.members(session, number, Part.TEACHER)) < 2:
             flash(gettext("A class needs a teacher: add another one first."), "error")
         else:
-            session.delete(found)
+            roster.take_out(session, found)
             people.note(session, mine.who.key, "removed", f"class {number}", user=user)
+            flash(_removed(session, session.get_one(User, user), number))
+            if user == mine.who.number and not mine.who.is_admin:
+                return redirect(url_for(".index"), 303)
     return redirect(url_for(".people_show", number=number), 303)
+
+
+def _removed(session: Session, account: User, number: int) -> str:
+    text: str = gettext(
+        "%(name)s is out of the class. Links do not let this account in again; to take it back, add it by its sign-in name.",
+        name=account.name,
+    )
+    if services().settings.registration in ("link", "open") and links.open_ones(session, number):
+        text += " " + gettext(
+            "The class has an open link, and whoever has it can make another account: close it below if you do not want that."
+        )
+    return text
 
 
 @blueprint.post("/<int:number>/people/<int:user>/password", endpoint="people_new_password")

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from flask_babel import gettext
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused, clean_login, clean_name
 from web.accounts.tables import User
-from web.classes.tables import Class, Member, Part
+from web.classes.tables import Class, Member, Part, Removal
 
 MOST_ROWS = 1000
 LOGIN_HEADS = {
@@ -118,10 +118,24 @@ def enter(
             )
         was_member = user.id in inside
         if not was_member:
-            session.add(Member(class_id=into.id, user_id=user.id, account_made_here=password is not None))
+            member = Member(class_id=into.id, user_id=user.id, account_made_here=password is not None)
+            bring_in(session, member)
         entered.append(Entered(row, password, was_member))
     people.note(session, actor, "roster", f"class {into.id}", entered=len(rows))
     return entered
+
+
+def bring_in(session: Session, member: Member) -> None:
+    """Enter somebody into a class; who was taken out of it before is in again for good."""
+    gone = delete(Removal).where(Removal.class_id == member.class_id, Removal.user_id == member.user_id)
+    session.execute(gone)
+    session.add(member)
+
+
+def take_out(session: Session, member: Member) -> None:
+    """Take somebody out of a class, so that its links don't let them in again. What they submitted stays theirs."""
+    session.merge(Removal(class_id=member.class_id, user_id=member.user_id))
+    session.delete(member)
 
 
 def known_logins(session: Session, rows: list[Row]) -> set[str]:

@@ -8,9 +8,11 @@ import pytest
 from sqlalchemy import select, update
 
 from judge.store import Submission
+from tests.web.accounts.conftest import Visitor
 from web.accounts.tables import Role, User
+from web.app import create_app
 from web.classes import links
-from web.classes.tables import Invitation, Member
+from web.classes.tables import Invitation, Member, Removal
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,62 @@ def test_a_link_lets_in_until_it_is_used_up(school, store, signed_in):
     assert eve.get(school.path).status_code == 200
     assert max_.get(link).status_code == 404
     assert eve.get("/join/nothing").status_code == 404
+
+
+def test_who_was_taken_out_does_not_come_back_by_a_link(school, store):
+    def link(visitor):
+        page = visitor.post(
+            f"{school.path}/links", {"days": "3", "most_uses": "9"}, page=f"{school.path}/people"
+        )
+        return re.search(r"http://course\.example\.edu:8000(/join/[\w-]+)", page.text)[1]
+
+    old = link(school.teacher)
+    assert school.teacher.post(f"{school.path}/people/2/remove", {}, page=school.path).status_code == 303
+    told = school.teacher.get(f"{school.path}/people").text
+    assert "Ada is out of the class. Links do not let this account in again" in told
+    assert "can make another account" not in told, "on this site only a roster makes accounts"
+    for way in (old, link(school.teacher)):
+        refused = school.ada.post(way, {}, page="/classes")
+        assert refused.status_code == 403
+        assert "You were taken out of this class" in refused.text
+    assert school.ada.get(school.path).status_code == 404
+    with store.read() as session:
+        assert session.scalars(select(Invitation.uses)).all() == [0, 0]
+    added = {"login": "ada", "part": "learner"}
+    assert school.teacher.post(f"{school.path}/people/add", added, page=school.path).status_code == 303
+    assert school.ada.post(f"{school.path}/leave", {}, page=school.path).status_code == 303
+    assert school.ada.post(old, {}, page="/classes").status_code == 303, (
+        "who left by themselves may come back"
+    )
+
+
+def test_a_roster_takes_back_who_was_taken_out(school, store):
+    school.teacher.post(f"{school.path}/people/2/remove", {}, page=school.path)
+    school.teacher.post(f"{school.path}/people/enter", {"rows": "ada,Ada"}, page=school.path)
+    assert school.ada.get(school.path).status_code == 200
+    with store.read() as session:
+        assert session.scalars(select(Removal)).all() == []
+
+
+@pytest.mark.parametrize("has_link", [True, False])
+def test_where_a_link_makes_accounts_removal_says_so(school, settings, has_link):
+    teacher = Visitor(create_app(settings.model_copy(update={"registration": "link"})))
+    teacher.sign_in("tess")
+    if has_link:
+        teacher.post(f"{school.path}/links", {"days": "3", "most_uses": "9"}, page=school.path)
+    teacher.post(f"{school.path}/people/2/remove", {}, page=school.path)
+    told = teacher.get(f"{school.path}/people").text
+    assert "Ada is out of the class" in told
+    assert ("whoever has it can make another account" in told) is has_link
+
+
+def test_a_teacher_who_goes_is_not_left_on_a_page_that_is_none(school):
+    school.teacher.post(
+        f"{school.path}/people/add", {"login": "olaf", "part": "teacher"}, page=f"{school.path}/people"
+    )
+    gone = school.teacher.post(f"{school.path}/people/1/remove", {}, page=f"{school.path}/people")
+    assert gone.location == "/classes"
+    assert school.teacher.get(gone.location).status_code == 200
 
 
 def test_a_closed_link_is_closed(school, signed_in):

@@ -128,7 +128,7 @@ def _people(data: Path, count: int) -> str:
     from web.accounts.tables import User
     from web.settings import Settings
 
-    password = passwords.drawn()
+    password = passwords.draw().text
     store = Store(Settings(data_dir=data).url)
     store.migrate()
     hashed = passwords.hashed(password, login="l")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass, field
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -62,17 +63,21 @@ def is_outdated(kept: str) -> bool:
     return _hasher.check_needs_rehash(kept)
 
 
-def quickly_hashed(password: str) -> str:
-    """The hash of a password that `drawn` gave."""
-    return _quick.hash(password)
-
-
 def rehashed(password: str) -> str:
     """The hash, made anew, of a password that has just been found right."""
     return _hasher.hash(password)
 
 
-def drawn() -> str:
-    """A password for a first sign-in, 60 bits, in groups that can be read out."""
+@dataclass(frozen=True)
+class Drawn:
+    """A password for a first sign-in: the text is shown once, the hash is kept."""
+
+    text: str
+    hash: str = field(repr=False)
+
+
+def draw() -> Drawn:
+    """A password of 60 random bits, in groups that can be read out."""
     letters = "".join(secrets.choice(READABLE) for _ in range(12))
-    return "-".join(letters[i : i + 4] for i in range(0, 12, 4))
+    text = "-".join(letters[i : i + 4] for i in range(0, 12, 4))
+    return Drawn(text, _quick.hash(text))

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from judge.store import Submission, now
 from web.accounts import passwords
 from web.accounts.names import clean_login, clean_name
+from web.accounts.passwords import Drawn
 from web.accounts.tables import AuditEntry, Role, User
 
 # What other features hold against somebody's deleting their own account: a text that says what to do first, or None.
@@ -55,6 +56,12 @@ def create(
     return user
 
 
+def create_for(session: Session, *, login: str, name: str, drawn: Drawn, role: Role = Role.LEARNER) -> User:
+    """A new account for somebody else, who is handed that password and changes it at the first sign-in. Raises as `create`
+    does."""
+    return create(session, login=login, name=name, role=role, password_hash=drawn.hash, must_change=True)
+
+
 def by_login(session: Session, login: str) -> User | None:
     """The account that signs in with that name, however it was typed."""
     return session.scalars(select(User).where(User.login == login.strip().lower())).one_or_none()
@@ -75,11 +82,19 @@ def set_password(user: User, password_hash: str, *, must_change: bool = False) -
 
 
 def reset_password(session: Session, user: User, actor: str) -> str:
-    """A drawn password, to be handed over once and changed at the next sign-in."""
-    password = passwords.drawn()
-    set_password(user, passwords.quickly_hashed(password), must_change=True)
+    """A drawn password, to be handed over once and changed at the next sign-in. Raises AccountRefused for an account that
+    signs in elsewhere: a password would be a second way in, which its owner knows nothing of."""
+    if user.oidc_subject:
+        raise AccountRefused(
+            gettext(
+                "%(name)s signs in at the school and has no password here. If that fails, it has to be mended there.",
+                name=user.name,
+            )
+        )
+    drawn = passwords.draw()
+    set_password(user, drawn.hash, must_change=True)
     note(session, actor, "password_reset", f"user {user.id}")
-    return password
+    return drawn.text
 
 
 def set_role(session: Session, user: User, role: Role, actor: str) -> None:

@@ -55,24 +55,23 @@ def _page(error: str = "", **more: object) -> str:
 @blueprint.post("/accounts")
 def make_account() -> Page:
     """Make an account; its drawn password is shown this once."""
-    password = passwords.drawn()
+    drawn = passwords.draw()
     try:
         role = Role(request.form.get("role", ""))
         with services().store.write() as session:
-            user = people.create(
+            user = people.create_for(
                 session,
                 login=request.form.get("login", ""),
                 name=request.form.get("name", ""),
                 role=role,
-                password_hash=passwords.quickly_hashed(password),
-                must_change=True,
+                drawn=drawn,
             )
             people.note(session, me().key, "account_made", f"user {user.id}", role=str(role))
     except (NameRefused, AccountRefused) as refused:
         return _page(error=str(refused)), 422
     except ValueError:
         return _page(error=gettext("There is no such role.")), 422
-    return _page(handed_over=(user, password))
+    return _page(handed_over=(user, drawn.text))
 
 
 @blueprint.post("/accounts/<int:number>/role")
@@ -101,11 +100,15 @@ def delete(number: int) -> Page:
 
 @blueprint.post("/accounts/<int:number>/password")
 def reset(number: int) -> Page:
-    with services().store.write() as session:
-        user = session.get(User, number) if number < 2**63 else None
-        if user is None:
-            abort(404)
-        password = people.reset_password(session, user, me().key)
+    """Give an account a drawn password, shown this once."""
+    try:
+        with services().store.write() as session:
+            user = session.get(User, number) if number < 2**63 else None
+            if user is None:
+                abort(404)
+            password = people.reset_password(session, user, me().key)
+    except AccountRefused as refused:
+        return _page(error=str(refused)), 422
     return _page(handed_over=(user, password))
 
 

@@ -93,7 +93,7 @@ def add(number: int) -> Page:
     form = AddPerson()
     if not form.validate_on_submit():
         return _page(mine, form), 422
-    password = None
+    drawn = None
     try:
         with services().store.write() as session:
             user = people.by_login(session, form.login.data)
@@ -103,17 +103,11 @@ def add(number: int) -> Page:
                         "There is no account with this sign-in name. Write a name too, and one is made."
                     )
                     raise NameRefused(text)
-                password = passwords.drawn()
-                user = people.create(
-                    session,
-                    login=form.login.data,
-                    name=form.name.data,
-                    password_hash=passwords.quickly_hashed(password),
-                    must_change=True,
-                )
+                drawn = passwords.draw()
+                user = people.create_for(session, login=form.login.data, name=form.name.data, drawn=drawn)
             if session.get(Member, (number, user.id)) is not None:
                 raise AccountRefused(gettext("%(name)s is in the class already.", name=user.name))
-            made = password is not None
+            made = drawn is not None
             roster.bring_in(
                 session,
                 Member(class_id=number, user_id=user.id, part=form.part.data, account_made_here=made),
@@ -122,8 +116,8 @@ def add(number: int) -> Page:
     except (NameRefused, AccountRefused) as refused:
         (form.name if getattr(refused, "field", "") == "name" else form.login).errors = [str(refused)]
         return _page(mine, form), 422
-    if password is not None:
-        return _page(mine, handed_over=(user, password))
+    if drawn is not None:
+        return _page(mine, handed_over=(user, drawn.text))
     flash(gettext("%(name)s is in the class now.", name=user.name))
     return redirect(url_for(".people_show", number=number), 303)
 
@@ -174,11 +168,18 @@ def new_password(number: int, user: int) -> Page:
     sign in elsewhere."""
     mine = seat(number, teaching=True, changing=True)
     member, account = learner_or_404(mine, user)
-    with services().store.write() as session:
-        changed = session.get_one(User, account.id)
-        if not member.account_made_here or changed.role != Role.LEARNER or changed.oidc_subject:
-            abort(403)
-        password = people.reset_password(session, changed, mine.who.key)
+    try:
+        with services().store.write() as session:
+            changed = session.get_one(User, account.id)
+            if not member.account_made_here or changed.role != Role.LEARNER:
+                text = gettext(
+                    "The account of %(name)s was not made by this class. An administrator can give it a new password.",
+                    name=changed.name,
+                )
+                raise AccountRefused(text)
+            password = people.reset_password(session, changed, mine.who.key)
+    except AccountRefused as refused:
+        return _page(mine, error=str(refused)), 403
     return _page(mine, handed_over=(changed, password))
 
 

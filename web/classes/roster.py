@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused, clean_login, clean_name
+from web.accounts.passwords import Drawn
 from web.accounts.tables import User
 from web.classes.tables import Class, Member, Part, Removal
 
@@ -93,15 +94,14 @@ def read(data: bytes) -> Roster:
     return roster
 
 
-def draw(rows: list[Row], known: set[str]) -> dict[str, tuple[str, str]]:
-    """Login -> a drawn password and its hash, for the rows that have no account. Before the transaction of `enter`: a
+def draw(rows: list[Row], known: set[str]) -> dict[str, Drawn]:
+    """Login -> a drawn password, for the rows that have no account. Before the transaction of `enter`: a
     thousand hashes take longer than others wait to write."""
-    drawn = {row.login: passwords.drawn() for row in rows if row.login not in known}
-    return {login: (password, passwords.quickly_hashed(password)) for login, password in drawn.items()}
+    return {row.login: passwords.draw() for row in rows if row.login not in known}
 
 
 def enter(
-    session: Session, into: Class, rows: list[Row], drawn: Mapping[str, tuple[str, str]], actor: str
+    session: Session, into: Class, rows: list[Row], drawn: Mapping[str, Drawn], actor: str
 ) -> list[Entered]:
     """Bring everybody of the roster into the class, in one transaction. Accounts that are there keep their name and
     password; missing ones are made, each with its password of `drawn`, which has to be changed."""
@@ -112,10 +112,9 @@ def enter(
         user, password = users.get(row.login), None
         if user is None:
             # Not drawn: the account was deleted since it was looked for.
-            password, password_hash = drawn.get(row.login) or draw([row], set())[row.login]
-            user = people.create(
-                session, login=row.login, name=row.name, password_hash=password_hash, must_change=True
-            )
+            handed = drawn.get(row.login) or passwords.draw()
+            user = people.create_for(session, login=row.login, name=row.name, drawn=handed)
+            password = handed.text
         was_member = user.id in inside
         if not was_member:
             member = Member(class_id=into.id, user_id=user.id, account_made_here=password is not None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import select
 
 from judge.packages import survey
 from judge.store import Queue, Submission, presence
 from judge.store.queue import system_error
 from web.accounts.tables import AuditEntry, Role, User
+from web.manage import main as manage
 
 PAGES = [
     "/admin",
@@ -171,6 +173,26 @@ def test_accounts_are_made_found_closed_and_deleted(root, store, visitor):
     with store.read() as session:
         actions = session.scalars(select(AuditEntry.action).order_by(AuditEntry.id)).all()
     assert actions == ["account_made", "disabled", "enabled", "role", "deleted"]
+
+
+def test_who_signs_in_elsewhere_gets_no_password(root, store, person, settings, monkeypatch):
+    ada = person("ada")
+    with store.write() as session:
+        found = session.get_one(User, ada.id)
+        found.oidc_subject, found.password_hash = "issuer|ada", None
+    path = f"/admin/accounts/{ada.id}/password"
+    assert path not in root.get("/admin/accounts").text
+    refused = root.post(path, {}, page="/admin")
+    assert refused.status_code == 422
+    assert "Ada signs in at the school and has no password here" in refused.text
+    monkeypatch.setenv("COURSE_DATA_DIR", str(settings.data_dir))
+    told = CliRunner().invoke(manage, ["reset", "ada"])
+    assert told.exit_code == 1
+    assert "signs in at the school" in told.output
+    with store.read() as session:
+        assert session.get_one(User, ada.id).password_hash is None
+        assert "password_reset" not in session.scalars(select(AuditEntry.action)).all()
+    assert CliRunner().invoke(manage, ["reset", "root"]).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_whoever_leaves_takes_their_work_along(school, assignment, judged):
 def test_a_teacher_gives_passwords_only_to_accounts_of_their_roster(school, store):
     refused = school.teacher.post(f"{school.path}/people/2/password", {}, page=school.path)
     assert refused.status_code == 403, "ada's account was there before"
+    assert "The account of Ada was not made by this class" in refused.text
     school.teacher.post(f"{school.path}/people/enter", {"rows": "n1,New One"}, page=school.path)
     with store.read() as session:
         number = session.scalars(select(User.id).where(User.login == "n1")).one()
@@ -126,7 +127,9 @@ def test_nor_to_somebody_who_signs_in_elsewhere(school, store):
         made.oidc_subject, made.password_hash = "issuer|n1", None
     path = f"{school.path}/people/{made.id}/password"
     assert path not in school.teacher.get(f"{school.path}/people").text
-    assert school.teacher.post(path, {}, page=school.path).status_code == 403
+    refused = school.teacher.post(path, {}, page=school.path)
+    assert refused.status_code == 403
+    assert "New One signs in at the school and has no password here" in refused.text
     with store.read() as session:
         assert session.get_one(User, made.id).password_hash is None
 

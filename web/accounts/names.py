@@ -61,6 +61,11 @@ def clean_name(text: str, most: int = MOST_NAME) -> str:
     return name
 
 
+def shortened(text: str, most: int = 64) -> str:
+    """Somebody else's text inside a sentence of ours: nothing unseen in it, and not too long."""
+    return "".join("�" if is_unseen(c) else c for c in text[:most]) + ("…" if len(text) > most else "")
+
+
 def is_unseen(c: str) -> bool:
     """True for control and bidi characters, other invisible ones, and what is no character at all."""
     if c in JOINERS:

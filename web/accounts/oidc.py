@@ -24,7 +24,7 @@ from werkzeug.wrappers import Response
 from judge.store import now
 from web.accounts import people
 from web.accounts.identity import sign_in
-from web.accounts.names import NameRefused
+from web.accounts.names import NameRefused, clean_login, clean_name, shortened
 from web.accounts.people import AccountRefused
 from web.accounts.tables import Role, User
 from web.services import services
@@ -77,7 +77,7 @@ def come_back() -> Response:
         with services().store.write() as db:
             user = account_of(db, subject, claims, services().settings)
             db.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
-    except (AccountRefused, NameRefused) as refused:
+    except AccountRefused as refused:
         flash(str(refused), "error")
         return redirect(url_for("accounts.enter"), 303)
     sign_in(user, remember=False)
@@ -86,24 +86,23 @@ def come_back() -> Response:
 
 def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: Settings) -> User:
     """The account of that subject; the first time, the one that waits for them, or a new one where the site lets people
-    register. Raises AccountRefused or NameRefused, with what to do."""
+    register. Raises AccountRefused, with what to do."""
     user = db.scalars(select(User).where(User.oidc_subject == subject)).one_or_none()
     if user is not None:
         if user.disabled_at is not None:
             raise AccountRefused(gettext("This account is closed. Ask your teacher."))
         return user
-    login = str(claims.get(settings.oidc_login_claim) or "")
-    name = str(claims.get("name") or login)
-    user = people.by_login(db, login) if login else None
+    login = _login(claims, settings)
+    user = people.by_login(db, login)
     if user is None:
         if settings.registration != "open":
             raise AccountRefused(
                 gettext(
                     "You are not on this site's list. Ask your teacher to enter you as “%(login)s”.",
-                    login=login[:64],
+                    login=login,
                 )
             )
-        user = people.create(db, login=login, name=name)
+        user = people.create(db, login=login, name=_name(claims, login))
         people.note(db, user.key, "registered", f"user {user.id}", role=user.role)
     elif (
         user.last_seen_at is not None
@@ -115,13 +114,43 @@ def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: S
         raise AccountRefused(
             gettext(
                 "The sign-in name “%(login)s” belongs to another account here. Ask the administrator.",
-                login=login[:64],
+                login=login,
             )
         )
     user.oidc_subject, user.must_change_password, user.password_hash = subject, False, None
     people.note(db, user.key, "oidc_linked", f"user {user.id}")
     db.flush()
     return user
+
+
+def _login(claims: Mapping[str, Any], settings: Settings) -> str:
+    """What the provider calls them, as a sign-in name. Raises AccountRefused if it cannot be one."""
+    given = str(claims.get(settings.oidc_login_claim) or "")
+    try:
+        return clean_login(given)
+    except NameRefused as refused:
+        log.warning("oidc_login_refused", claim=settings.oidc_login_claim, given=given[:64])
+        text = (
+            gettext(
+                "Your school calls you “%(given)s”, which cannot be a sign-in name here. %(why)s Ask the administrator.",
+                given=shortened(given),
+                why=refused,
+            )
+            if given
+            else gettext(
+                "Your school does not say by which name you sign in (%(claim)s). Ask the administrator.",
+                claim=settings.oidc_login_claim,
+            )
+        )
+        raise AccountRefused(text) from None
+
+
+def _name(claims: Mapping[str, Any], login: str) -> str:
+    """The name to show: the provider's, or the sign-in name where that is none of ours. They can change it themselves."""
+    try:
+        return clean_name(str(claims.get("name") or ""))
+    except NameRefused:
+        return login
 
 
 def _own_address() -> str:

@@ -180,6 +180,42 @@ def test_an_open_site_makes_an_account(app, settings, store, provider):
 
 
 @pytest.mark.parametrize(
+    "name", ["\u202eevil", "x" * 81, "...", "", None, 7.5e300, "a" + "\u0301" * 5, ["a"] * 99]
+)
+def test_a_name_that_is_none_of_ours_gives_way_to_the_sign_in_name(app, settings, store, provider, name):
+    provider.claims["name"] = name
+    visitor = Visitor(create_app(settings.model_copy(update={"registration": "open"})))
+    assert go(visitor).location == "/"
+    with store.read() as session:
+        assert session.scalars(select(User.name)).all() == ["7.5e+300" if name == 7.5e300 else "s001"]
+
+
+@pytest.mark.parametrize(
+    ("login", "told"),
+    [
+        (
+            "王小明",
+            "Your school calls you “王小明”, which cannot be a sign-in name here. A sign-in name has 1 to 64",
+        ),
+        ("x" * 65, f"“{'x' * 64}…”, which cannot be"),
+        ("a\u202eb", "“a\ufffdb”, which cannot be"),
+        ("", "does not say by which name you sign in (preferred_username)"),
+        (None, "does not say by which name you sign in"),
+    ],
+)
+@pytest.mark.parametrize("registration", ["open", "roster"])
+def test_a_sign_in_name_that_cannot_be_one_is_told(app, settings, store, provider, login, told, registration):
+    provider.claims["preferred_username"] = login
+    visitor = Visitor(create_app(settings.model_copy(update={"registration": registration})))
+    assert go(visitor).location == "/login"
+    page = visitor.get("/login").text
+    assert told in page
+    assert "Ask the administrator." in page
+    with store.read() as session:
+        assert session.scalars(select(User)).all() == []
+
+
+@pytest.mark.parametrize(
     "twist",
     [
         {"nonce": "another"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,6 @@ from jinja2 import FileSystemBytecodeCache
 
 from judge.judge import Judge
 from judge.packages import Collection, survey
-from judge.store import Store
 from web.accounts import passwords
 from web.app import create_app
 from web.settings import Settings
@@ -78,14 +78,11 @@ def _an_app_is_made_quickly(
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    settings = Settings(data_dir=tmp_path, token=TOKEN)
-    store = Store(settings.url)
-    store.migrate()
-    made = create_app(settings)
+def app(tmp_path: Path, migrated: Path) -> Iterator[Flask]:
+    shutil.copy(migrated, tmp_path / "course.db")
+    made = create_app(Settings(data_dir=tmp_path, token=TOKEN))
     yield made
     made.extensions["course"].store.close()
-    store.close()
 
 
 @pytest.fixture

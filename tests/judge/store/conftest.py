@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,8 @@ PROBLEM, VERSION = 200, "0123456789abcdef"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(f"sqlite:///{tmp_path / 'course.db'}")
-    made.migrate()
+def store(tmp_path: Path, migrated: Path) -> Iterator[Store]:
+    made = Store(f"sqlite:///{shutil.copy(migrated, tmp_path / 'course.db')}")
     yield made
     made.close()
 

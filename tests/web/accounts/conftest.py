@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from web.settings import Settings
 
 SITE = "http://course.example.edu:8000"
 TOKEN = "a-token-for-tests"
+SESSION_KEY = bytes(
+    32
+)  # the same for all: a session of one test's app is one of another's, if that has the same people
 PASSWORD = "correct horse battery"
 HASH = QUICK_HASHER.hash(PASSWORD)
 
@@ -51,13 +55,12 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings) -> Iterator[Flask]:
-    store = Store(settings.url)
-    store.migrate()
+def app(settings: Settings, migrated: Path) -> Iterator[Flask]:
+    shutil.copy(migrated, settings.data_dir / "course.db")
+    (settings.data_dir / "session.key").write_bytes(SESSION_KEY)
     made = create_app(settings)
     yield made
     made.extensions["course"].store.close()
-    store.close()
 
 
 @pytest.fixture

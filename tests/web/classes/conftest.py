@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from flask import Flask
 from sqlalchemy import select, update
 
 from judge.core.status import Status
 from judge.core.verdict import Verdict
 from judge.store import Judgement, Store, Submission
-from tests.web.accounts.conftest import Visitor, app, person, settings, signed_in, store, visitor  # noqa: F401
-from web.accounts.tables import Role
+from tests.web.accounts.conftest import SITE, Visitor, app, person, settings, signed_in, store, visitor  # noqa: F401
+from web.accounts.tables import Role, User
 
 
 @dataclass
@@ -30,8 +35,50 @@ class School:
         return f"/classes/{self.number}"
 
 
+@dataclass
+class Kept:
+    """What a school is made from again: its database, and the cookie of each browser, in the order of School's fields."""
+
+    database: Path
+    number: int
+    sessions: list[str]
+
+
+@pytest.fixture(scope="session")
+def kept() -> list[Kept]:
+    """The one that all others are copied from, once it has been made."""
+    return []
+
+
 @pytest.fixture
-def school(signed_in: Callable[..., Visitor]) -> School:  # noqa: F811
+def school(
+    app: Flask,  # noqa: F811
+    signed_in: Callable[..., Visitor],  # noqa: F811
+    kept: list[Kept],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> School:
+    """Made through the site's forms by the first test that asks for one; the others get a copy. Nobody may be there yet."""
+    path = app.extensions["course"].settings.data_dir / "course.db"
+    cookie = {"key": app.config["SESSION_COOKIE_NAME"], "domain": urlsplit(SITE).hostname}
+    if not kept:
+        made = _make(signed_in)
+        copy = tmp_path_factory.mktemp("school") / path.name
+        _copy(path, copy)
+        browsers = (made.teacher, made.ada, made.ben, made.outsider)
+        kept.append(Kept(copy, made.number, [b.client.get_cookie(**cookie).value for b in browsers]))
+        return made
+    with app.extensions["course"].store.read() as session:
+        assert session.scalars(select(User.id)).all() == [], (
+            "the copy would replace them: ask for `school` first"
+        )
+    _copy(kept[0].database, path)
+    browsers = [Visitor(app) for _ in kept[0].sessions]
+    for browser, value in zip(browsers, kept[0].sessions, strict=True):
+        browser.client.set_cookie(value=value, **cookie)
+    return School(kept[0].number, *browsers)
+
+
+def _make(signed_in: Callable[..., Visitor]) -> School:  # noqa: F811
     teacher = signed_in("tess", Role.TEACHER)
     ada, ben, outsider = signed_in("ada"), signed_in("ben"), signed_in("olaf", Role.TEACHER)
     made = teacher.post(
@@ -45,6 +92,12 @@ def school(signed_in: Callable[..., Visitor]) -> School:  # noqa: F811
         )
         assert added.status_code == 303, added.text
     return found
+
+
+def _copy(database: Path, onto: Path) -> None:
+    """All of a database, what its journal holds too; whoever has `onto` open sees it as one transaction."""
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(onto)) as target:
+        source.backup(target)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.wrappers import Response
 
+from web.limits import wait_s
 from web.services import services
 
 log = structlog.get_logger("web")
@@ -94,9 +95,12 @@ def _http(error: HTTPException) -> tuple[str | Response, int] | Response:
         return _page(error.code or 500, error.title, error.advice)
     title, advice = _texts(error.code or 500)
     if isinstance(error, RateLimitExceeded):
-        seconds = max(1, round(error.limit.limit.get_expiry()))
+        limit = error.limit.limit
         advice += " " + gettext(
-            "The limit here: %(limit)s.", limit=f"{error.limit.limit.amount} / {seconds} s"
+            "At most %(n)s in %(seconds)s seconds; it goes on in %(wait)s seconds.",
+            n=limit.amount,
+            seconds=limit.get_expiry(),
+            wait=wait_s(),
         )
     return _page(error.code or 500, title, advice)
 

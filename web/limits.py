@@ -3,11 +3,15 @@ that several share); each answer says in its headers what is left (`X-RateLimit-
 
 from __future__ import annotations
 
+import time
+from math import ceil
+
 from flask import Flask, g, request
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
 
 from web.accounts.identity import identity
+from web.services import services
 
 
 def asking() -> str:
@@ -28,6 +32,11 @@ def signing_in() -> str:
 def signing_in_from_here() -> str:
     """The name that somebody tries to sign in with, from their address."""
     return f"{address()} {signing_in()}"
+
+
+def alone() -> bool:
+    """Whether the site has one user, from whom nobody else has to be kept free."""
+    return services().settings.accounts == "none"
 
 
 limiter = Limiter(key_func=asking, headers_enabled=True, strategy="moving-window")
@@ -52,8 +61,9 @@ REGISTRATIONS = limiter.limit(
     "60 per hour", key_func=address, deduct_when=lambda response: response.status_code == 303
 )
 JOINS = limiter.limit("300 per minute", key_func=address)
-# From pages and the API together; of one token fewer, so that a program gone wild leaves room for its owner.
-SUBMISSIONS = limiter.shared_limit("60 per minute", scope="submissions")
+# From pages and the API together; of one token fewer, so that a program gone wild leaves room for its owner. It keeps the
+# judge free for the others, so whoever has a site of their own is not counted.
+SUBMISSIONS = limiter.shared_limit("60 per minute", scope="submissions", exempt_when=alone)
 TOKEN_SUBMISSIONS = limiter.limit("40 per minute", key_func=lambda: f"token {g.token}")
 
 
@@ -65,3 +75,9 @@ def init_app(app: Flask) -> None:
 def remaining() -> int | None:
     """How often what was just tried may still be tried; None where nothing is counted."""
     return min((limit.remaining for limit in limiter.current_limits), default=None)
+
+
+def wait_s() -> int:
+    """In how many seconds what was just refused may be tried again; 0 if nothing was."""
+    ends = [limit.reset_at for limit in limiter.current_limits if limit.breached]
+    return max(1, ceil(max(ends) - time.time())) if ends else 0

@@ -22,6 +22,14 @@ def script_texts() -> dict[str, str]:
             {"code": "source_too_large", "params": {"size": "{size}", "limit": "{limit}"}}, language()
         ),
         "not_sent": gettext("It could not be sent: the site does not answer. Your text is kept; try again."),
+        "not_shown": gettext(
+            "It was sent, but its result cannot be shown now: the site does not answer. It stands under “My submissions”."
+        ),
+        "choose_file": gettext("Choose a file …"),
+        "other_file": gettext("Choose another file …"),
+        "copy": gettext("Copy"),
+        "copied": gettext("Copied"),
+        "not_copied": gettext("It could not be copied: select it and copy it by hand."),
         "table": gettext("Page table: where each token of a row lies in the pool"),
         "table_help": gettext(
             "Coloured: tokens of a request; framed: those computed in this step. A line stands after every "

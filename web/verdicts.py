@@ -14,6 +14,8 @@ from judge.core.verdict import Json
 from judge.core.wording import say, say_diagnosis, say_status
 from judge.packages import Package, PublicCase
 from judge.store.reading import Details
+from web.course.problems import onward
+from web.course.progress import Onward
 from web.course.sections import section_link
 from web.i18n import language
 from web.problems.reference import may_see_reference
@@ -88,6 +90,7 @@ class Result:
     counterexample: Counterexample | None = None
     picture: str | None = None
     reference: bool = False
+    onward: Onward | None = None
     tolerance: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -134,15 +137,15 @@ def present(found: Details, package: Package | None) -> Result:
         shared=[say_diagnosis(d, lang) for d in verdict["diagnosis"] if d["kind"] == "common"],
         counterexample=_counterexample(verdict["counterexample"], requests),
         picture=package.picture if package else None,
-        reference=_opens_reference(found, package),
+        reference=_solves(found) and package is not None and may_see_reference(package),
+        onward=onward(found.problem) if _solves(found) else None,
         tolerance=package.info.tolerance if package else {},
     )
 
 
-def _opens_reference(found: Details, package: Package | None) -> bool:
-    """Whether this verdict is one that the reader is led on from to the reference."""
-    solved = found.status is Status.ACCEPTED and not found.public_only
-    return solved and package is not None and may_see_reference(package)
+def _solves(found: Details) -> bool:
+    """Whether this verdict is one that the reader is led on from: to the reference, to what comes next."""
+    return found.status is Status.ACCEPTED and not found.public_only
 
 
 def case_view(

@@ -29,17 +29,21 @@ def editor_text(page: Any) -> str:
 
 
 def send(page: Any, button: re.Pattern[str] = SUBMIT) -> Any:
-    """Press the button; returns the result of this very submission, maybe still live."""
+    """Press the button; returns the result of this very submission, maybe still live. Fails with what the page says if it
+    was not taken."""
     shown = page.locator("[data-result] .result")
     before = shown.get_attribute("data-submission") if shown.count() else "0"
     page.get_by_role("button", name=button).click()
-    page.wait_for_function(
+    said = page.wait_for_function(
         """before => {
+          const error = document.querySelector("[data-error]:not([hidden])");
+          if (error) return error.textContent;
           const result = document.querySelector("[data-result] .result");
-          return result && result.dataset.submission !== before;
+          return result && result.dataset.submission !== before && "taken";
         }""",
         arg=before,
-    )
+    ).json_value()
+    assert said == "taken", f"the page refuses: {said}"
     return shown
 
 

@@ -58,6 +58,34 @@ def test_after_it_is_solved_everything_is_there(browser, package, judge_all, lan
         assert PATH in browser.get(leads_there, lang).text
 
 
+@pytest.mark.parametrize(("lang", "words"), [("zh", "下一题："), ("en", "Next problem:")])
+def test_a_verdict_that_solves_leads_on_at_once(app, browser, package, judge_all, lang, words):
+    """Also the piece of page that takes the place of the live view."""
+    run, wrong = browser.submit(package.solution, public_only="1"), browser.submit("x = 1")
+    number = browser.submit(package.solution)
+    judge_all()
+    following = app.extensions["course"].packages[201].title[lang]
+    total = len(app.extensions["course"].packages)
+    counted = f"1 of {total} solved" if lang == "en" else f"已解决 1 / {total}"
+    for path in ("/problems/200", f"/submissions/{number}", f"/submissions/{number}/fragment"):
+        page = browser.get(path, lang).text
+        assert f"{words} 201 {following}" in page
+        assert counted in page
+    for other in (run, wrong):
+        assert words not in browser.get(f"/submissions/{other}/fragment", lang).text
+
+
+def test_whoever_solved_the_last_one_is_told_so(app, browser, package, judge_all):
+    services = app.extensions["course"]
+    for number in [n for n in services.packages if n != 200]:
+        del services.packages[number]
+    number = browser.submit(package.solution)
+    judge_all()
+    page = browser.get(f"/submissions/{number}/fragment").text
+    assert "Everything is solved" in page
+    assert "Next problem" not in page
+
+
 def test_a_wrong_verdict_does_not_lead_there(browser, package, judge_all):
     browser.submit(package.solution)
     number = browser.submit("x = 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from werkzeug.datastructures import MultiDict
 
 from judge.store import reading
 
@@ -174,3 +175,15 @@ def test_what_editors_do_to_a_file_does_no_harm(app, browser, judge_all, head, e
     browser.post("/problems/200/submissions", body, content_type=kind)
     [verdict] = judge_all()
     assert verdict["status"] == "accepted"
+
+
+def test_who_is_alone_may_submit_as_often_as_they_like(browser):
+    """The limit keeps the judge free for others."""
+    data = MultiDict({"csrf_token": browser.csrf(), "source": "x"})
+    script = {"Accept": "application/json"}
+    codes = []
+    for _ in range(65):
+        answer = browser.post("/problems/40/submissions", data, headers=script)
+        codes.append(answer.status_code)
+        browser.post(f"/submissions/{answer.json['id']}/cancel", data, headers=script)
+    assert codes == [201] * 65

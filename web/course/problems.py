@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from judge.packages import Package
+from judge.store import reading
 from tools.steps_track import in_track
-from web.services import services
+from web.course.progress import Onward, next_problem, progress
+from web.services import services, user
 
 
 def problems_by_chapter() -> dict[int, list[Package]]:
@@ -24,3 +26,11 @@ def course_problems() -> list[Package]:
 def track_problems() -> list[Package]:
     """The problems of track F, in order."""
     return [p for p in services().packages.values() if in_track(p.id)]
+
+
+def onward(problem: int) -> Onward:
+    """What whoever asks goes on with after `problem`."""
+    course = course_problems()
+    with services().store.read() as session:
+        standing = reading.standing(session, user())
+    return Onward(next_problem(course, standing, problem), progress(course, standing))

@@ -29,6 +29,15 @@ class Next:
     started: bool
 
 
+@dataclass(frozen=True)
+class Onward:
+    """Where somebody stands who has just solved a problem: what comes next (None: everything is solved), and how much of the
+    course is done."""
+
+    next: Next | None
+    course: Progress
+
+
 def progress(packages: Iterable[Package], standing: Mapping[int, bool]) -> Progress:
     """`standing`: problem -> whether it is solved, of those that were tried."""
     solved = [standing.get(package.id, False) for package in packages]

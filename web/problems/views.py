@@ -11,8 +11,7 @@ from judge.core.source import SourceError, decode_source
 from judge.packages import Package
 from judge.store import reading
 from tools.steps_track import in_track, load_track
-from web.course.problems import course_problems, problems_by_chapter, track_problems
-from web.course.progress import next_problem
+from web.course.problems import onward, problems_by_chapter, track_problems
 from web.drafts.keeping import Kept, find_draft
 from web.i18n import language
 from web.problems.names import given_names
@@ -59,14 +58,13 @@ def solution(problem: int) -> str | tuple[str, int]:
         ), 404
     with services().store.read() as session:
         accepted = reading.accepted_sources(session, user(), package.id)
-        standing = reading.standing(session, user())
     return render_template(
         "problems/solution.html",
         package=package,
         lines=code_lines(package.solution),
         mine=[(number, at, code_lines(shown_source(source))) for number, at, source in accepted],
         mistakes=mistakes(package),
-        next=next_problem(course_problems(), standing, package.id),
+        next=onward(package.id).next,
     )
 
 

@@ -22,6 +22,7 @@ interface Case {
 
 const POLL_MS = 700;
 const STREAM_FAILURES = 3;
+const ANSWER_MS = 15_000;
 
 /** Follows the submission that `holder` shows, if it is still judged; replaces it by the verdict, then calls `ready`. */
 export function follow(holder: HTMLElement, ready: (root: ParentNode) => void, ended: () => void = () => {}): void {
@@ -75,6 +76,7 @@ class Watch {
         method: "POST",
         body: new FormData(form),
         headers: { Accept: "application/json" },
+        signal: AbortSignal.timeout(ANSWER_MS),
       });
       if (!answer.ok) throw new Error(`status ${answer.status}`);
     } catch {
@@ -88,6 +90,7 @@ class Watch {
       try {
         const answer = await fetch(`${this.section.dataset["state"]}?after=${this.attempt}.${this.seen}`, {
           headers: { Accept: "application/json" },
+          signal: AbortSignal.timeout(ANSWER_MS),
         });
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         const state = (await answer.json()) as State;
@@ -147,7 +150,8 @@ class Watch {
     this.over = true;
     for (let delay = 200; this.current(); delay = Math.min(delay * 2, 5000)) {
       try {
-        const answer = await fetch(this.section.dataset["fragment"] ?? "");
+        const address = this.section.dataset["fragment"] ?? "";
+        const answer = await fetch(address, { signal: AbortSignal.timeout(ANSWER_MS) });
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         const html = await answer.text();
         if (!this.current()) return;

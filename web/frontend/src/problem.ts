@@ -2,6 +2,7 @@
 import { loadBase, loadDraft, saveBase, saveDraft } from "./draft";
 import type { Editor } from "./editor";
 import { enliven } from "./enliven";
+import { ownFileButtons } from "./file";
 import { helpDialog } from "./help";
 import { openNext, stepByStep } from "./hints";
 import { listen, siteKeys } from "./keys";
@@ -13,6 +14,7 @@ import { say } from "./texts";
 import { localTime } from "./times";
 
 const SAVE_AFTER_MS = 400;
+const ANSWER_MS = 30_000; // the site keeps a submission in less than a second; longer than this, it is not there
 
 function one<T extends Element>(selector: string, root: ParentNode = document): T {
   const found = root.querySelector<T>(selector);
@@ -34,9 +36,11 @@ const results = one<HTMLElement>(".results");
 const holder = one<HTMLElement>("[data-result]");
 const past = one<HTMLElement>("[data-history]");
 const file = one<HTMLInputElement>("input[type=file]", form);
+const instead = one<HTMLButtonElement>("[data-no-file]", form);
 const buttons = form.querySelectorAll<HTMLButtonElement>("button[type=submit]");
 
 let timer: number | undefined;
+let sending = false;
 
 const token = one<HTMLInputElement>("[name=csrf_token]", form).value;
 const sync = new Sync(box.dataset["draft"] ?? "", token, Number(box.dataset["revision"]), {
@@ -110,23 +114,35 @@ function complain(text: string): void {
 }
 
 async function refreshHistory(): Promise<void> {
-  const answer = await fetch(past.dataset["history"] ?? "");
+  const answer = await fetch(past.dataset["history"] ?? "", { signal: AbortSignal.timeout(ANSWER_MS) });
   if (!answer.ok) return;
   past.innerHTML = await answer.text();
   enliven(past);
 }
 
+/** The list of what was sent: where it cannot be had now, the old one stays. */
+function history(): void {
+  refreshHistory().catch((reason: unknown) => console.warn("the list is not fresh", reason));
+}
+
 async function show(fragment: string): Promise<void> {
-  const answer = await fetch(fragment);
+  const answer = await fetch(fragment, { signal: AbortSignal.timeout(ANSWER_MS) });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   holder.innerHTML = await answer.text();
   enliven(holder);
-  follow(holder, enliven, () => void refreshHistory());
+  follow(holder, enliven, history);
   if (holder.getBoundingClientRect().top > window.innerHeight) holder.scrollIntoView({ block: "center" });
-  void refreshHistory();
+  history();
+}
+
+/** Locks the buttons while one submission is on its way. They keep the focus, which a disabled button would lose. */
+function lock(on: boolean): void {
+  sending = on;
+  buttons.forEach((b) => b.setAttribute("aria-disabled", String(on)));
 }
 
 async function send(editor: Editor, publicOnly: boolean): Promise<void> {
+  if (sending) return;
   window.clearTimeout(timer);
   const text = editor.text();
   keep(text);
@@ -139,21 +155,27 @@ async function send(editor: Editor, publicOnly: boolean): Promise<void> {
   const size = chosen ? chosen.size : new Blob([text]).size;
   const limit = Number(box.dataset["limit"]);
   if (size > limit) return complain(say("too_large", { size, limit }));
-  buttons.forEach((b) => (b.disabled = true));
+  lock(true);
   complain("");
+  let taken: string | undefined;
   try {
-    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
+    const headers = { Accept: "application/json" };
+    const answer = await fetch(form.action, { method: "POST", body, headers, signal: AbortSignal.timeout(ANSWER_MS) });
     const data = (await answer.json()) as { fragment?: string; error?: string };
-    if (!answer.ok || !data.fragment) complain(data.error ?? say("not_sent"));
-    else {
-      file.value = "";
-      await show(data.fragment);
-    }
+    taken = data.fragment;
+    if (!answer.ok || !taken) return complain(data.error ?? say("not_sent"));
+    noFile();
+    await show(taken);
   } catch {
-    complain(say("not_sent"));
+    complain(say(taken ? "not_shown" : "not_sent"));
   } finally {
-    buttons.forEach((b) => (b.disabled = false));
+    lock(false);
   }
+}
+
+function noFile(): void {
+  file.value = "";
+  file.dispatchEvent(new Event("change"));
 }
 
 async function start(): Promise<void> {
@@ -174,6 +196,11 @@ async function start(): Promise<void> {
     event.preventDefault();
     const button = event.submitter as HTMLButtonElement | null;
     void send(opened, button?.name === "public_only");
+  });
+  file.addEventListener("change", () => (instead.hidden = !file.files?.length));
+  instead.addEventListener("click", () => {
+    noFile();
+    file.focus();
   });
   restore.hidden = false;
   restore.addEventListener("click", () => {
@@ -199,6 +226,7 @@ async function start(): Promise<void> {
 }
 
 enliven(document);
+ownFileButtons();
 siteKeys();
 resizable(one<HTMLElement>(".panes"), box);
 stepByStep(statement);
@@ -210,5 +238,5 @@ listen({
   },
   "?": helpDialog(),
 });
-follow(holder, enliven, () => void refreshHistory());
+follow(holder, enliven, history);
 void start();

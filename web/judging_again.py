@@ -10,6 +10,7 @@ from flask_babel import gettext, ngettext
 
 from judge.store.queue import MOST_AGAIN
 from web.accounts import people
+from web.accounts.tables import Event
 from web.services import services
 
 
@@ -22,7 +23,7 @@ def judge_again(actor: str, target: str, versions: Mapping[int, str], submission
         with services().store.write() as session:
             some = services().queue.rejudge(session, versions, submissions[start : start + MOST_AGAIN])
             if some:
-                people.note(session, actor, "judged_again", target, count=some, **told)
+                people.note(session, actor, Event.JUDGED_AGAIN, target, count=some, **told)
         count += some
         services().ring()
     if count:

@@ -8,10 +8,9 @@ from flask import Flask
 from judge.store import Store
 from web import i18n, retention
 from web.accounts import people
+from web.accounts.identity import CONSOLE_KEY
 from web.accounts.tables import Role, User
 from web.settings import Settings
-
-ACTOR = "console"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,7 +24,7 @@ def reset(login: str) -> None:
     """Give LOGIN a password for one sign-in; their open sessions end."""
     with _store() as store, store.write() as session:
         user = _found(people.by_login(session, login), login)
-        password = people.reset_password(session, user, ACTOR)
+        password = people.reset_password(session, user, CONSOLE_KEY)
     click.echo(f"{login}: {password}  (to be changed at the next sign-in)")
 
 
@@ -35,7 +34,7 @@ def reset(login: str) -> None:
 def role(login: str, role: str) -> None:
     """Make LOGIN a learner, a teacher or an admin."""
     with _store() as store, store.write() as session:
-        people.set_role(session, _found(people.by_login(session, login), login), Role(role), ACTOR)
+        people.set_role(session, _found(people.by_login(session, login), login), Role(role), CONSOLE_KEY)
     click.echo(f"{login} is {role} now")
 
 
@@ -62,10 +61,10 @@ def forget(submissions: float | None, accounts: float | None, dry_run: bool) -> 
     would = "would be " if dry_run else ""
     with _store() as store:
         if submissions is not None:
-            count = retention.old_submissions(store, submissions, dry=dry_run, actor=ACTOR)
+            count = retention.old_submissions(store, submissions, dry=dry_run, actor=CONSOLE_KEY)
             click.echo(f"{count} submissions {would}forgotten")
         if accounts is not None:
-            names = retention.unused_accounts(store, accounts, dry=dry_run, actor=ACTOR)
+            names = retention.unused_accounts(store, accounts, dry=dry_run, actor=CONSOLE_KEY)
             click.echo(f"{len(names)} accounts {would}deleted{': ' if names else ''}{', '.join(names)}")
 
 

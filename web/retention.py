@@ -8,7 +8,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from judge.store import Store, Submission, now
 from judge.store.fairness import ACTIVE
 from web.accounts import people
-from web.accounts.tables import Role, User
+from web.accounts.tables import Event, Role, User
 from web.api.tables import Token
 from web.classes.tables import Class, Member
 
@@ -39,7 +39,7 @@ def old_submissions(store: Store, days: float, *, dry: bool, actor: str) -> int:
             session.execute(delete(Submission).where(Submission.id.in_(numbers)))
             if not numbers:
                 return done
-            people.note(session, actor, "submissions_forgotten", "site", count=len(numbers), days=days)
+            people.note(session, actor, Event.SUBMISSIONS_FORGOTTEN, "site", count=len(numbers), days=days)
         done += len(numbers)
 
 

@@ -10,6 +10,7 @@ from flask_login import LoginManager, UserMixin, current_user, login_user, logou
 from web.accounts.tables import Role, User, key_of
 
 LOCAL_KEY = "local"
+CONSOLE_KEY = "console"  # whoever works on the machine itself (`web.manage`)
 
 
 @dataclass(frozen=True)
@@ -101,4 +102,4 @@ def _load(text: str) -> Identity | None:
         return of(user)
 
 
-__all__ = ["LOCAL", "LOCAL_KEY", "Identity", "identity", "key_of", "of", "sign_in", "sign_out"]
+__all__ = ["CONSOLE_KEY", "LOCAL", "LOCAL_KEY", "Identity", "identity", "key_of", "of", "sign_in", "sign_out"]

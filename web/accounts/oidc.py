@@ -26,7 +26,7 @@ from web.accounts import people
 from web.accounts.identity import sign_in
 from web.accounts.names import NameRefused, clean_login, clean_name, shortened
 from web.accounts.people import AccountRefused
-from web.accounts.tables import Role, User
+from web.accounts.tables import Event, Role, User
 from web.services import services
 from web.settings import Settings
 
@@ -103,7 +103,7 @@ def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: S
                 )
             )
         user = people.create(db, login=login, name=_name(claims, login))
-        people.note(db, user.key, "registered", f"user {user.id}", role=user.role)
+        people.note(db, user.key, Event.REGISTERED, f"user {user.id}", role=user.role)
     elif (
         user.last_seen_at is not None
         or (user.password_hash is not None and not user.must_change_password)  # somebody has chosen it
@@ -118,7 +118,7 @@ def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: S
             )
         )
     user.oidc_subject, user.must_change_password, user.password_hash = subject, False, None
-    people.note(db, user.key, "oidc_linked", f"user {user.id}")
+    people.note(db, user.key, Event.OIDC_LINKED, f"user {user.id}")
     db.flush()
     return user
 

@@ -13,7 +13,7 @@ from judge.store import Submission, now
 from web.accounts import passwords
 from web.accounts.names import clean_login, clean_name
 from web.accounts.passwords import Drawn
-from web.accounts.tables import AuditEntry, Role, User
+from web.accounts.tables import AuditEntry, Event, Role, User
 
 # What other features hold against somebody's deleting their own account: a text that says what to do first, or None.
 Obstacle = Callable[[Session, User], str | None]
@@ -24,9 +24,9 @@ class AccountRefused(ValueError):
     """An account cannot be made or changed like that; the text says why, in the reader's language."""
 
 
-def note(session: Session, actor: str, action: str, target: str, **detail: Any) -> None:
+def note(session: Session, actor: str, action: Event, target: str, **detail: Any) -> None:
     """Write a line of the audit log, in the transaction of what it tells of."""
-    session.add(AuditEntry(actor=actor, action=action, target=target, detail=detail))
+    session.add(AuditEntry(actor=actor, action=str(action), target=target, detail=detail))
 
 
 def create(
@@ -93,7 +93,7 @@ def reset_password(session: Session, user: User, actor: str) -> str:
         )
     drawn = passwords.draw()
     set_password(user, drawn.hash, must_change=True)
-    note(session, actor, "password_reset", f"user {user.id}")
+    note(session, actor, Event.PASSWORD_RESET, f"user {user.id}")
     return drawn.text
 
 
@@ -101,7 +101,7 @@ def set_role(session: Session, user: User, role: Role, actor: str) -> None:
     """Raises AccountRefused when nobody would be left to administer the site."""
     if user.role == Role.ADMIN and role is not Role.ADMIN and user.disabled_at is None:
         _keep_one_admin(session)
-    note(session, actor, "role", f"user {user.id}", before=user.role, after=str(role))
+    note(session, actor, Event.ROLE, f"user {user.id}", before=user.role, after=str(role))
     user.role = str(role)
     user.session_version += 1
 
@@ -116,12 +116,12 @@ def disable(session: Session, user: User, actor: str) -> None:
         .where(User.id == user.id)
         .values(disabled_at=now(), session_version=User.session_version + 1)
     )
-    note(session, actor, "disabled", f"user {user.id}")
+    note(session, actor, Event.DISABLED, f"user {user.id}")
 
 
 def enable(session: Session, user: User, actor: str) -> None:
     user.disabled_at = None
-    note(session, actor, "enabled", f"user {user.id}")
+    note(session, actor, Event.ENABLED, f"user {user.id}")
 
 
 def leave(session: Session, user: User) -> None:
@@ -138,7 +138,7 @@ def remove(session: Session, user: User, actor: str) -> None:
     if user.role == Role.ADMIN and user.disabled_at is None:
         _keep_one_admin(session)
     session.execute(delete(Submission).where(Submission.user == user.key))
-    note(session, actor, "deleted", f"user {user.id}")
+    note(session, actor, Event.DELETED, f"user {user.id}")
     session.delete(user)
 
 

@@ -53,9 +53,43 @@ class User(Base):
         return key_of(self.id)
 
 
+class Event(StrEnum):
+    """What the audit log tells of. Values are kept in the database: never change one (`web.admin.audit` words them)."""
+
+    ACCOUNT_MADE = "account_made"
+    REGISTERED = "registered"
+    OIDC_LINKED = "oidc_linked"
+    PASSWORD_RESET = "password_reset"
+    PASSWORD_CHANGED = "password_changed"
+    ROLE = "role"
+    DISABLED = "disabled"
+    ENABLED = "enabled"
+    DELETED = "deleted"
+    TOKEN_MADE = "token_made"
+    TOKEN_REVOKED = "token_revoked"
+    CLASS_MADE = "class_made"
+    ARCHIVED = "archived"
+    REOPENED = "reopened"
+    ADDED = "added"
+    REMOVED = "removed"
+    LEFT = "left"
+    ROSTER = "roster"
+    LINK_MADE = "link_made"
+    LINK_CLOSED = "link_closed"
+    ANNOUNCED = "announced"
+    ANNOUNCEMENT_DELETED = "announcement_deleted"
+    ASSIGNMENT_SET = "assignment_set"
+    ASSIGNMENT_CHANGED = "assignment_changed"
+    ASSIGNMENT_DELETED = "assignment_deleted"
+    DEADLINE_EXTENDED = "deadline_extended"
+    EXTENSION_TAKEN_BACK = "extension_taken_back"
+    JUDGED_AGAIN = "judged_again"
+    SUBMISSIONS_FORGOTTEN = "submissions_forgotten"
+
+
 class AuditEntry(Base):
-    """Who did what to whom. Append-only; `target` names the object ("user 7"), `detail` what an auditor needs and
-    never a password, token or program."""
+    """Who did what to whom. Append-only; `action` is an Event, `target` names the object ("user 7"), `detail` what an
+    auditor needs and never a password, token or program."""
 
     __tablename__ = "audit"
 

@@ -15,7 +15,7 @@ from web.accounts.identity import identity, sign_in, sign_out
 from web.accounts.names import NameRefused, clean_name
 from web.accounts.passwords import PasswordRefused
 from web.accounts.people import AccountRefused
-from web.accounts.tables import Role, User
+from web.accounts.tables import Event, Role, User
 from web.addresses import own_page
 from web.limits import (
     OWN_PASSWORD,
@@ -164,7 +164,7 @@ def change_password() -> Page:
             with services().store.write() as db:
                 user = db.get_one(User, me.id)
                 people.set_password(user, hashed)
-                people.note(db, user.key, "password_changed", f"user {user.id}")
+                people.note(db, user.key, Event.PASSWORD_CHANGED, f"user {user.id}")
         except PasswordRefused as refused:
             form.new.errors = [str(refused)]
         else:
@@ -226,7 +226,7 @@ def made(form: NewAccount, role: Role) -> User | None:
             )
             # Signed in from here on: it is somebody's, and waits for nobody.
             db.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
-            people.note(db, user.key, "registered", f"user {user.id}", role=str(role))
+            people.note(db, user.key, Event.REGISTERED, f"user {user.id}", role=str(role))
             return user
     except PasswordRefused as refused:
         form.new.errors = [str(refused)]

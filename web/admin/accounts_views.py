@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused
 from web.accounts.people import AccountRefused
-from web.accounts.tables import Role, User
+from web.accounts.tables import Event, Role, User
 from web.admin.blueprint import Page, blueprint, me
 from web.services import services
 
@@ -66,7 +66,7 @@ def make_account() -> Page:
                 role=role,
                 drawn=drawn,
             )
-            people.note(session, me().key, "account_made", f"user {user.id}", role=str(role))
+            people.note(session, me().key, Event.ACCOUNT_MADE, f"user {user.id}", role=str(role))
     except (NameRefused, AccountRefused) as refused:
         return _page(error=str(refused)), 422
     except ValueError:

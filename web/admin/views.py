@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import abort, render_template, request
 from flask_babel import gettext
 from sqlalchemy import select
 
 from judge.packages import survey
-from web.accounts.tables import AuditEntry, User
+from web.accounts.tables import AuditEntry
+from web.admin.audit import target_text, told
 from web.admin.blueprint import blueprint
 from web.admin.health import look
 from web.services import services
@@ -60,6 +59,7 @@ def audit() -> str:
     if target:
         query = query.where(AuditEntry.target == target[:80])
     with services().store.read() as session:
-        entries = session.scalars(query).all()
-        names: dict[str, Any] = {u.key: u for u in session.scalars(select(User))}
-    return render_template("admin/audit.html", entries=entries, names=names, target=target, page=PAGE)
+        lines = told(session, session.scalars(query).all())
+    return render_template(
+        "admin/audit.html", lines=lines, target=target, target_text=target_text(target), page=PAGE
+    )

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from judge.store import now
 from web.accounts import people
-from web.accounts.tables import User
+from web.accounts.tables import Event, User
 from web.api.tables import Token
 
 PREFIX = "sxms_"  # so that a token is known for one wherever it turns up, a repository above all
@@ -37,7 +37,7 @@ def make(session: Session, user: User, *, name: str, days: int) -> tuple[Token, 
     token = Token(user_id=user.id, name=name, token_hash=_hash(text), expires_at=at + days * DAY_S)
     session.add(token)
     session.flush()
-    people.note(session, user.key, "token_made", f"user {user.id}", token=token.id, days=days)
+    people.note(session, user.key, Event.TOKEN_MADE, f"user {user.id}", token=token.id, days=days)
     return token, text
 
 
@@ -61,7 +61,7 @@ def revoke(session: Session, user: User, number: int) -> bool:
     )
     if ended.rowcount != 1:  # type: ignore[attr-defined]  # an UPDATE's result has it
         return False
-    people.note(session, user.key, "token_revoked", f"user {user.id}", token=number)
+    people.note(session, user.key, Event.TOKEN_REVOKED, f"user {user.id}", token=number)
     return True
 
 

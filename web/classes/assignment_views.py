@@ -10,7 +10,7 @@ from sqlalchemy import delete, select
 
 from judge.store import now
 from web.accounts import people
-from web.accounts.tables import User
+from web.accounts.tables import Event, User
 from web.classes import extensions, grades
 from web.classes.access import Seat, assignment_or_404, seat
 from web.classes.blueprint import Page, blueprint
@@ -130,7 +130,7 @@ def _save(mine: Seat, form: NewAssignment, found: Assignment | None, chosen: dic
             session.add(
                 AssignedProblem(assignment_id=row.id, problem=problem, position=position, points=points)
             )
-        action = "assignment_changed" if found is not None else "assignment_set"
+        action = Event.ASSIGNMENT_CHANGED if found is not None else Event.ASSIGNMENT_SET
         people.note(session, mine.who.key, action, f"assignment {row.id}", deadline=row.deadline_at)
         return row.id
 
@@ -168,5 +168,7 @@ def remove(number: int, assignment: int) -> Page:
     found = assignment_or_404(mine, assignment)
     with services().store.write() as session:
         session.delete(session.get_one(Assignment, found.id))
-        people.note(session, mine.who.key, "assignment_deleted", f"assignment {found.id}", title=found.title)
+        people.note(
+            session, mine.who.key, Event.ASSIGNMENT_DELETED, f"assignment {found.id}", title=found.title
+        )
     return redirect(url_for(".show", number=number), 303)

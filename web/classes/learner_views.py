@@ -11,7 +11,7 @@ from markupsafe import Markup
 from judge.store import reading
 from judge.store.reading import Details, Summary
 from web.accounts import people
-from web.accounts.tables import User
+from web.accounts.tables import Event, User
 from web.classes import extensions, grades
 from web.classes.access import Seat, assignment_or_404, learner_or_404, seat
 from web.classes.blueprint import Page, blueprint
@@ -89,7 +89,7 @@ def extend(number: int, assignment: int, user: int) -> Page:
         people.note(
             session,
             work.mine.who.key,
-            "deadline_extended",
+            Event.DEADLINE_EXTENDED,
             f"assignment {assignment}",
             user=user,
             deadline=until,
@@ -105,7 +105,7 @@ def take_back_extension(number: int, assignment: int, user: int) -> Page:
     with services().store.write() as session:
         if extensions.take_back(session, assignment, user):
             people.note(
-                session, work.mine.who.key, "extension_taken_back", f"assignment {assignment}", user=user
+                session, work.mine.who.key, Event.EXTENSION_TAKEN_BACK, f"assignment {assignment}", user=user
             )
     flash(gettext("The deadline for all holds for %(name)s again.", name=work.account.name))
     return redirect(url_for(".grade_learner", number=number, assignment=assignment, user=user), 303)

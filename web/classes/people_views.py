@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused
 from web.accounts.people import AccountRefused
-from web.accounts.tables import Role, User
+from web.accounts.tables import Event, Role, User
 from web.classes import links, roster
 from web.classes.access import Seat, learner_or_404, seat
 from web.classes.blueprint import Page, blueprint
@@ -112,7 +112,9 @@ def add(number: int) -> Page:
                 session,
                 Member(class_id=number, user_id=user.id, part=form.part.data, account_made_here=made),
             )
-            people.note(session, mine.who.key, "added", f"class {number}", user=user.id, part=form.part.data)
+            people.note(
+                session, mine.who.key, Event.ADDED, f"class {number}", user=user.id, part=form.part.data
+            )
     except (NameRefused, AccountRefused) as refused:
         (form.name if getattr(refused, "field", "") == "name" else form.login).errors = [str(refused)]
         return _page(mine, form), 422
@@ -143,7 +145,7 @@ def remove(number: int, user: int) -> Page:
             flash(gettext("A class needs a teacher: add another one first."), "error")
         else:
             roster.take_out(session, found)
-            people.note(session, mine.who.key, "removed", f"class {number}", user=user)
+            people.note(session, mine.who.key, Event.REMOVED, f"class {number}", user=user)
             flash(_removed(session, session.get_one(User, user), number))
             if user == mine.who.number and not mine.who.is_admin:
                 return redirect(url_for(".index"), 303)
@@ -191,7 +193,7 @@ def make_link(number: int) -> Page:
         return _page(mine, error=" ".join(e for es in form.errors.values() for e in map(str, es))), 422
     with services().store.write() as session:
         token = links.make(session, number, days=form.days.data, most_uses=form.most_uses.data)
-        people.note(session, mine.who.key, "link_made", f"class {number}", days=form.days.data)
+        people.note(session, mine.who.key, Event.LINK_MADE, f"class {number}", days=form.days.data)
     base = services().settings.site_url or request.host_url.rstrip("/")
     return _page(mine, new_link=base + url_for("joining.show", token=token))
 
@@ -204,5 +206,5 @@ def close_link(number: int, link: int) -> Page:
         if found is None or found.class_id != number:
             abort(404)
         links.close(session, found)
-        people.note(session, mine.who.key, "link_closed", f"class {number}")
+        people.note(session, mine.who.key, Event.LINK_CLOSED, f"class {number}")
     return redirect(url_for(".people_show", number=number), 303)

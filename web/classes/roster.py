@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from web.accounts import passwords, people
 from web.accounts.names import NameRefused, clean_login, clean_name
 from web.accounts.passwords import Drawn
-from web.accounts.tables import User
+from web.accounts.tables import Event, User
 from web.classes.tables import Class, Member, Part, Removal
 
 MOST_ROWS = 1000
@@ -120,7 +120,7 @@ def enter(
             member = Member(class_id=into.id, user_id=user.id, account_made_here=password is not None)
             bring_in(session, member)
         entered.append(Entered(row, password, was_member))
-    people.note(session, actor, "roster", f"class {into.id}", entered=len(rows))
+    people.note(session, actor, Event.ROSTER, f"class {into.id}", entered=len(rows))
     return entered
 
 

@@ -14,7 +14,7 @@ from judge.store import now
 from web.accounts import people
 from web.accounts.forms import ZONES
 from web.accounts.identity import Identity, identity
-from web.accounts.tables import User
+from web.accounts.tables import Event, User
 from web.classes import grades, roster
 from web.classes.access import Seat, seat
 from web.classes.blueprint import Page, blueprint
@@ -76,7 +76,7 @@ def new() -> Page:
             session.add(made)
             session.flush()
             session.add(Member(class_id=made.id, user_id=who.number or 0, part=str(Part.TEACHER)))
-            people.note(session, who.key, "class_made", f"class {made.id}", name=made.name)
+            people.note(session, who.key, Event.CLASS_MADE, f"class {made.id}", name=made.name)
         return redirect(url_for(".show", number=made.id), 303)
     return render_template("classes/new.html", form=form, zones=sorted(ZONES)), 422 if form.errors else 200
 
@@ -164,7 +164,7 @@ def announce(number: int) -> Page:
                 class_id=number, author=mine.who.name, text=form.text.data.replace("\r\n", "\n").strip()
             )
         )
-        people.note(session, mine.who.key, "announced", f"class {number}")
+        people.note(session, mine.who.key, Event.ANNOUNCED, f"class {number}")
     return redirect(url_for(".show", number=number), 303)
 
 
@@ -176,7 +176,7 @@ def take_back(number: int, said: int) -> Page:
         if found is None or found.class_id != number:
             abort(404)
         session.delete(found)
-        people.note(session, mine.who.key, "announcement_deleted", f"class {number}")
+        people.note(session, mine.who.key, Event.ANNOUNCEMENT_DELETED, f"class {number}")
     return redirect(url_for(".show", number=number), 303)
 
 
@@ -187,7 +187,7 @@ def archive(number: int) -> Page:
     again = mine.of.archived_at is not None
     with services().store.write() as session:
         session.execute(update(Class).where(Class.id == number).values(archived_at=None if again else now()))
-        people.note(session, mine.who.key, "reopened" if again else "archived", f"class {number}")
+        people.note(session, mine.who.key, Event.REOPENED if again else Event.ARCHIVED, f"class {number}")
     flash(
         gettext("The class is open again.")
         if again
@@ -204,7 +204,7 @@ def leave(number: int) -> Page:
         abort(403)
     with services().store.write() as session:
         session.delete(session.get_one(Member, (number, mine.member.user_id)))
-        people.note(session, mine.who.key, "left", f"class {number}")
+        people.note(session, mine.who.key, Event.LEFT, f"class {number}")
     flash(gettext("You have left the class “%(name)s”.", name=mine.of.name))
     return redirect(url_for(".index"), 303)
 

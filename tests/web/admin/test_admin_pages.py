@@ -234,7 +234,7 @@ def test_the_log_goes_back_page_by_page(root, store):
     assert "thing 149" in first
     older = re.search(r"/admin/audit\?before=\d+", first)[0]
     assert "thing 0<" in root.get(older).text
-    assert root.get("/admin/audit?target=thing+7").text.count("<code>tried</code>") == 1
+    assert root.get("/admin/audit?target=thing+7").text.count("<td>tried</td>") == 1
 
 
 def test_monitoring(app, settings, visitor, root):

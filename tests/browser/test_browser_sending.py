@@ -58,7 +58,14 @@ def test_a_second_press_while_one_is_on_its_way_sends_nothing_twice(open_page):
     ready(page)
     write(page, "twice = 1\n")
     held = []
-    page.context.route("**/problems/200/submissions", lambda route: held.append(route))
+
+    def hold(route):
+        if route.request.method == "POST":
+            held.append(route)
+        else:  # the list of what was sent
+            route.continue_()
+
+    page.context.route("**/problems/200/submissions", hold)
     button = page.get_by_role("button", name=SUBMIT)
     button.focus()
     for key in ("Enter", "Enter", "ControlOrMeta+Enter"):

@@ -316,8 +316,8 @@ def _again(problem: int, version: str) -> Update:
 
 
 def _is_of(claim: Claim) -> tuple[ColumnElement[bool], ...]:
-    """The row is still in the hands of that claim. By its seed too: SQLite gives the number of a submission that was deleted,
-    with its account, to the next one."""
+    """The row is still in the hands of that claim. By its seed too: in a database that was put back from a copy, a number
+    may be another submission's."""
     return (
         Submission.id == claim.submission,
         Submission.seed == claim.seed,

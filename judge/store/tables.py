@@ -42,6 +42,8 @@ class Submission(Base):
       judgement. While it is judged again, `current_judgement` keeps naming the one that counts so far.
     - `created_at` is when it arrived and never changes; `queued_at` is when it was last put into the queue.
     - `charged_s` is what its user's share was charged at the latest claim.
+    - an id is never given twice, also not that of a submission which was deleted: links, the audit log and late workers
+      name submissions by it.
     - `seed` leaves the database for a worker only.
     """
 
@@ -73,6 +75,7 @@ class Submission(Base):
         Index(None, "status", "id"),
         Index(None, "status", "lease_until"),
         Index(None, "user", "problem", "id"),
+        {"sqlite_autoincrement": True},
     )
 
 

@@ -147,3 +147,6 @@ class Announcement(Base):
     author: Mapped[str] = mapped_column(String(80))
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[float] = mapped_column(default=now())
+
+    # A page that is still open names announcements by number: "Delete" must not hit the next one.
+    __table_args__ = ({"sqlite_autoincrement": True},)

@@ -93,6 +93,62 @@ def test_migrations_can_be_undone(store):
     assert inspect(config.attributes["engine"]).get_table_names() == ["alembic_version"]
 
 
+def test_a_number_is_given_once(store, submit):
+    numbers = [submit() for _ in range(3)]
+    with store.write() as session:
+        session.execute(text("DELETE FROM submissions WHERE id >= 2"))
+    assert submit() == numbers[-1] + 1
+
+
+def test_numbers_are_given_once_from_an_old_database_on(tmp_path):
+    """What it holds stays as it was: rows, the verdicts that point to them, indices, keys."""
+    url = f"sqlite:///{tmp_path / 'old.db'}"
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["engine"] = engine = create_engine(url)
+    command.upgrade(config, "0013")
+    columns = "id, user, problem, version, source, public_only, seed, status, created_at, attempt, child_started, crashes"
+    with engine.begin() as connection:
+        for number in (4, 9):
+            connection.execute(
+                text(
+                    f"INSERT INTO submissions ({columns}) VALUES ({number}, 'u1', 200, 'v', x'7800ff', 0,"
+                    f" x'0{number}', 'accepted', 1234.5, 1, 0, 0)"
+                )
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO judgements (id, submission, attempt, status, passed, total, tier, verdict, created_at,"
+                    f" waited_s, judged_s) VALUES ({number + 100}, {number}, 1, 'accepted', 1, 1, 's', '{{}}', 1, 0, 0)"
+                )
+            )
+        connection.execute(text("UPDATE submissions SET current_judgement = id + 100"))
+        before = connection.execute(text("SELECT * FROM submissions ORDER BY id")).mappings().all()
+    indices = {i["name"] for i in inspect(engine).get_indexes("submissions")}
+    keys = inspect(engine).get_foreign_keys("submissions"), inspect(engine).get_foreign_keys("judgements")
+    engine.dispose()
+    store = Store(url)
+    store.migrate()
+    with store.read() as session:
+        after = session.execute(text("SELECT * FROM submissions ORDER BY id")).mappings().all()
+        assert after == before
+        assert session.execute(text("PRAGMA foreign_key_check")).all() == []
+        assert len(session.execute(text("SELECT * FROM judgements")).all()) == 2
+    with store.write() as session:
+        session.execute(text("DELETE FROM submissions WHERE id = 9"))
+        assert session.execute(text("SELECT id FROM judgements")).scalars().all() == [104], "they go with it"
+    queue = Queue(store)
+    assert queue.submit(user="u2", problem=200, version="v", source=b"x") == 10
+    engine = create_engine(url)
+    assert {i["name"] for i in inspect(engine).get_indexes("submissions")} == indices
+    assert (
+        inspect(engine).get_foreign_keys("submissions"),
+        inspect(engine).get_foreign_keys("judgements"),
+    ) == keys
+    engine.dispose()
+    store.close()
+
+
 def test_a_site_of_the_first_days_keeps_its_submissions(tmp_path):
     """The oldest schema with a row in it, brought to the newest."""
     url = f"sqlite:///{tmp_path / 'old.db'}"

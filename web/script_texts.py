@@ -27,7 +27,6 @@ def script_texts() -> dict[str, str]:
         ),
         "choose_file": gettext("Choose a file …"),
         "other_file": gettext("Choose another file …"),
-        "copy": gettext("Copy"),
         "copied": gettext("Copied"),
         "not_copied": gettext("It could not be copied: select it and copy it by hand."),
         "table": gettext("Page table: where each token of a row lies in the pool"),

@@ -3,15 +3,14 @@ import { say } from "./texts";
 
 const SAID_MS = 4000;
 
-/** Gives everything marked data-copy its button; the attribute says what it is, for who cannot see the two together. */
+/** Gives everything marked data-copy its button; the attribute is what the button says. */
 export function copyButtons(root: ParentNode): void {
   for (const shown of root.querySelectorAll<HTMLElement>("[data-copy]:not([data-copied])")) {
     shown.dataset["copied"] = "";
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet copy";
-    button.textContent = say("copy");
-    button.setAttribute("aria-label", [say("copy"), shown.dataset["copy"]].filter(Boolean).join(" "));
+    button.textContent = shown.dataset["copy"] ?? "";
     const said = document.createElement("span");
     said.className = "copied";
     said.setAttribute("role", "status");
@@ -27,10 +26,16 @@ export function copyButtons(root: ParentNode): void {
   }
 }
 
+/** What is copied: of a table its cells, which a spreadsheet or a letter takes as a table again. */
+function textOf(shown: HTMLElement): string {
+  if (!(shown instanceof HTMLTableElement)) return shown.textContent.trim();
+  return [...shown.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()).join("\t")).join("\n");
+}
+
 /** Where the browser gives no clipboard (a page that did not come by HTTPS), the text is selected and copied as if by hand. */
 async function copy(shown: HTMLElement): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(shown.textContent.trim());
+    await navigator.clipboard.writeText(textOf(shown));
     return true;
   } catch {
     window.getSelection()?.selectAllChildren(shown);

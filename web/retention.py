@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, String, delete, exists, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select
+from sqlalchemy.orm import Session
 
 from judge.store import Store, Submission, now
 from judge.store.fairness import ACTIVE
 from web.accounts import people
-from web.accounts.tables import Event, Role, User
+from web.accounts.tables import Event, Role, User, key_in_sql
 from web.api.tables import Token
 from web.classes.tables import Class, Member
 
@@ -22,7 +22,7 @@ def old_submissions(store: Store, days: float, *, dry: bool, actor: str) -> int:
     in_class = (
         select(Member.user_id)
         .join(Class, Class.id == Member.class_id)
-        .where(Class.archived_at.is_(None), _key(Member.user_id) == Submission.user)
+        .where(Class.archived_at.is_(None), key_in_sql(Member.user_id) == Submission.user)
     )
     old = (
         Submission.created_at < now() - days * DAY_S,
@@ -55,7 +55,7 @@ def unused_accounts(store: Store, days: float, *, dry: bool, actor: str) -> list
         User.role == Role.LEARNER,
         or_(User.last_seen_at < limit, User.last_seen_at.is_(None) & (User.created_at < limit)),
         User.id.not_in(in_class),
-        ~exists().where(_key(User.id) == Submission.user, Submission.created_at >= limit),
+        ~exists().where(key_in_sql(User.id) == Submission.user, Submission.created_at >= limit),
         ~exists().where(Token.user_id == User.id, Token.last_used_at >= limit),
     )
     with store.read() as session:
@@ -77,9 +77,3 @@ def _remove_still_unused(
     if user is not None:
         people.remove(session, user, actor)
     return user is not None
-
-
-def _key(user_id: InstrumentedAttribute[int]) -> ColumnElement[str]:
-    """`key_of` in SQL."""
-    key: ColumnElement[str] = "u" + user_id.cast(String(20))
-    return key

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Index, String
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ColumnElement, Index, String
+from sqlalchemy.orm import InstrumentedAttribute, Mapped, mapped_column
 
 from judge.store import now
 from judge.store.tables import Base
@@ -106,3 +106,9 @@ class AuditEntry(Base):
 def key_of(number: int) -> str:
     """What submissions call the account of that id."""
     return f"u{number}"
+
+
+def key_in_sql(user_id: InstrumentedAttribute[int]) -> ColumnElement[str]:
+    """`key_of` of a column."""
+    key: ColumnElement[str] = "u" + user_id.cast(String(20))
+    return key

@@ -8,7 +8,14 @@ from web.classes import roster, times
 
 def init_app(app: Flask) -> None:
     # Here, not above: the views need the pages of problems, which ask `references` of this package.
-    from web.classes import assignment_views, grade_views, learner_views, people_views, views  # noqa: F401  they add their views
+    from web.classes import (  # noqa: F401  they add their views
+        assignment_views,
+        grade_views,
+        learner_views,
+        people_views,
+        submission_views,
+        views,
+    )
     from web.classes.blueprint import blueprint
     from web.classes.join_views import joining
 

@@ -6,6 +6,7 @@ from flask import abort, render_template, request
 from flask_babel import gettext
 from sqlalchemy import select
 
+from judge import verified
 from judge.packages import survey
 from web.accounts.tables import AuditEntry
 from web.admin.audit import target_text, told
@@ -37,14 +38,26 @@ def _warning(code: str) -> str:
 
 @blueprint.get("/packages")
 def packages() -> str:
-    """The problem packages as they are on disk now: loaded ones and refused ones with file and line."""
+    """The problem packages as they are on disk now: loaded ones and refused ones with file and line; and what `verify` found
+    of them last."""
     found = survey()
     served = services().packages
     rows = [
         (p, served.get(p.id) is not None and served[p.id].version == p.version)
         for p in sorted(found.packages.values(), key=lambda p: p.id)
     ]
-    return render_template("admin/packages.html", rows=rows, refused=found.refused)
+    proofs, damaged = _proofs()
+    return render_template(
+        "admin/packages.html", rows=rows, refused=found.refused, proofs=proofs, damaged=damaged
+    )
+
+
+def _proofs() -> tuple[dict[int, verified.Found], str]:
+    """What `verify` found of each problem, and what is wrong with the file where that cannot be read."""
+    try:
+        return verified.read(services().settings.data_dir), ""
+    except (OSError, ValueError) as error:
+        return {}, str(error)
 
 
 @blueprint.get("/audit")

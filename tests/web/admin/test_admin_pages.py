@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select
 
+from judge import verified
 from judge.packages import survey
 from judge.store import Queue, Submission, presence
 from judge.store.queue import system_error
@@ -154,11 +155,39 @@ def test_a_replay_after_a_fault_goes_by_the_verdict_that_counts(root, judged, st
     assert queue.claim("w").version == "0" * 16
 
 
+def test_the_packages_say_what_verify_found_of_them(root, settings):
+    page = "/admin/packages"
+    packages = survey().packages
+    assert root.get(page).text.count(">not here<") == len(packages)
+    proof = verified.Found(version=packages[40].version, seeds=20, complaints=[], at=1_790_000_000.0)
+    verified.write(
+        settings.data_dir,
+        [
+            (40, proof),
+            (41, proof),
+            (200, proof.model_copy(update={"version": packages[200].version, "complaints": ["<wrong>"]})),
+        ],
+    )
+    for lang, texts in (
+        ("en", (">passed<", "20 sittings", ">changed since<", ">1 complaint<")),
+        ("zh", (">通过<", "20 次判题", ">之后有改动<", ">1 处问题<")),
+    ):
+        shown = root.get(page, lang=lang).text
+        assert [t for t in texts if shown.count(t) != 1] == []
+        assert "&lt;wrong&gt;" in shown
+    assert root.get(page).text.count(">not here<") == len(packages) - 3
+    (settings.data_dir / verified.NAME).write_text("{")
+    told = root.get(page)
+    assert told.status_code == 200
+    assert "verified.json is damaged" in told.text
+    assert told.text.count(">not here<") == len(packages)
+
+
 def test_accounts_are_made_found_closed_and_deleted(root, store, visitor):
     made = root.post(
         "/admin/accounts", {"login": "tess", "name": "Tess T.", "role": "teacher"}, page="/admin"
     )
-    password = re.search(r'class="password">([^<]+)<', made.text)[1]
+    password = re.search(r'class="password"[^>]*>([^<]+)<', made.text)[1]
     assert visitor.sign_in("tess", password).status_code == 303
     assert "Tess T." in root.get("/admin/accounts?q=TESS").text
     assert "Tess T." not in root.get("/admin/accounts?q=%25x").text

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from judge.core.status import Status
 from judge.packages import survey
-from judge.store import Judgement, Queue, Store, Submission, reading
+from judge.store import Judgement, Queue, Submission, reading
 from judge.store.bell import bell_folder, ring
 from judge.store.queue import LEASE_S
 
@@ -27,12 +27,8 @@ SLOW = PACKAGE.solution.replace("import torch\n", "import time\n\nimport torch\n
 TIMEOUT_S = 90.0
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = Store(f"sqlite:///{tmp_path / 'course.db'}")
-    made.migrate()
-    yield made
-    made.close()
+# As `python -m judge.worker`, but it prepares no problems that nobody has asked for: see test_store_worker_warm.py.
+WORKER = "from judge import worker\nworker.KEEP_PROBLEMS = 0\nworker.main()"
 
 
 @pytest.fixture
@@ -43,12 +39,10 @@ def start_worker(tmp_path):
     }
 
     def start():
-        log = (tmp_path / f"worker{len(workers)}.log").open("w")
-        workers.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "judge.worker"], cwd=ROOT, env=env, stdout=log, stderr=log
+        with (tmp_path / f"worker{len(workers)}.log").open("w") as log:
+            workers.append(
+                subprocess.Popen([sys.executable, "-c", WORKER], cwd=ROOT, env=env, stdout=log, stderr=log)
             )
-        )
         return workers[-1]
 
     yield start
@@ -125,11 +119,3 @@ def test_a_polite_end_hands_the_submission_back(store, start_worker):
     wait_until(lambda: find(store, number).status.is_final)
     assert find(store, number).status is Status.ACCEPTED
     assert (find(store, number).attempt, judgements(store, number)) == (2, 1)
-
-
-def test_a_problem_that_does_not_exist_gets_a_verdict(store, start_worker):
-    start_worker()
-    number = Queue(store).submit(user="local", problem=999, version="0" * 16, source=b"x = 1")
-    wait_until(lambda: find(store, number).status.is_final)
-    assert find(store, number).status is Status.SYSTEM_ERROR
-    assert judgements(store, number) == 1

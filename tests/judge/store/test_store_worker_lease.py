@@ -1,4 +1,5 @@
-"""A worker whose lease was given to another stops that run, throws its result away, and works on."""
+"""A worker whose lease was given to another stops that run, throws its result away, and works on; what else a worker
+makes of what it finds in the queue."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ import threading
 import time
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 
 from judge.core.status import Status
 from judge.judge import Judge
 from judge.packages import load_package, survey
-from judge.store import Queue, Submission, reading
+from judge.store import Judgement, Queue, Submission, reading
 from judge.store.clock import now
 from judge.worker import Worker
 
@@ -76,6 +77,14 @@ def test_a_lost_run_is_stopped_and_the_worker_goes_on(store, worker, verdict):
     assert find(store, number).status is Status.RUNNING
     assert queue.finish(claim, verdict | {"status": "wrong_answer"})
     assert find(store, number).status is Status.WRONG_ANSWER
+
+
+def test_a_problem_that_does_not_exist_gets_a_verdict(store, worker):
+    number = Queue(store).submit(user="local", problem=999, version="0" * 16, source=b"x = 1")
+    wait_until(lambda: find(store, number).status.is_final)
+    assert find(store, number).status is Status.SYSTEM_ERROR
+    with store.read() as session:
+        assert session.scalar(select(func.count()).where(Judgement.submission == number)) == 1
 
 
 def test_what_crashed_a_worker_runs_with_nothing_beside_it(store, judge, monkeypatch):

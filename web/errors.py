@@ -92,7 +92,7 @@ def _http(error: HTTPException) -> tuple[str | Response, int] | Response:
     if error.code is not None and error.code < 400:
         return error.get_response()  # such as the redirect to the same address with a slash
     if isinstance(error, Told):
-        return _page(error.code or 500, error.title, error.advice)
+        return error_page(error.code or 500, error.title, error.advice)
     title, advice = _texts(error.code or 500)
     if isinstance(error, RateLimitExceeded):
         limit = error.limit.limit
@@ -102,21 +102,21 @@ def _http(error: HTTPException) -> tuple[str | Response, int] | Response:
             seconds=limit.get_expiry(),
             wait=wait_s(),
         )
-    return _page(error.code or 500, title, advice)
+    return error_page(error.code or 500, title, advice)
 
 
 def _csrf(error: CSRFError) -> tuple[str | Response, int]:
     advice = gettext(
         "The page was open for too long, or in another session. Reload it and send the form again."
     )
-    return _page(400, gettext("This form is no longer valid"), advice)
+    return error_page(400, gettext("This form is no longer valid"), advice)
 
 
 def _database(error: OperationalError) -> tuple[str | Response, int]:
     """A database that cannot write: what was sent is not kept, and the page says so."""
     log.error("database_failed", path=request.path, method=request.method, reason=str(error.orig))
     if "disk is full" in str(error.orig):
-        return _page(
+        return error_page(
             507,
             gettext("The disk is full"),
             gettext(
@@ -124,7 +124,7 @@ def _database(error: OperationalError) -> tuple[str | Response, int]:
                 "to be safe, tell the teacher, and send it again later."
             ),
         )
-    return _page(
+    return error_page(
         503,
         gettext("The database is busy"),
         gettext(
@@ -135,10 +135,11 @@ def _database(error: OperationalError) -> tuple[str | Response, int]:
 
 def _unexpected(error: Exception) -> tuple[str | Response, int]:
     log.error("request_failed", path=request.path, method=request.method, exc_info=error)
-    return _page(500, *_texts(InternalServerError.code))
+    return error_page(500, *_texts(InternalServerError.code))
 
 
-def _page(code: int, title: str, advice: str) -> tuple[str | Response, int]:
+def error_page(code: int, title: str, advice: str, sign_in: str = "") -> tuple[str | Response, int]:
+    """What went wrong and what to do, as a page or for a script of ours; `sign_in`: where to sign in, if that would help."""
     if wants_json():
         return jsonify(error=f"{title}. {advice}"), code
-    return render_template("errors/error.html", code=code, title=title, advice=advice), code
+    return render_template("errors/error.html", code=code, title=title, advice=advice, sign_in=sign_in), code

@@ -16,8 +16,9 @@ from flask_babel import gettext
 from werkzeug.wrappers import Response
 
 from web.accounts.identity import LOCAL, identity
+from web.addresses import own_page
 from web.api.errors import PREFIX as API
-from web.errors import wants_json
+from web.errors import error_page, wants_json
 from web.forms import read_form
 from web.services import services
 
@@ -91,13 +92,36 @@ def _closed() -> tuple[Response | str, int]:
     return render_template("errors/closed.html"), 403
 
 
-def _to_sign_in() -> tuple[Response, int] | Response:
+def _to_sign_in() -> tuple[Response | str, int] | Response:
+    """For a stranger, and for somebody whose session has ended: whoever sent something is told that it was not taken, with
+    a way back to the page that it was sent from."""
     if wants_json():
-        return jsonify(
-            error=gettext("You are signed out. Your text is kept: sign in, then send it again.")
-        ), 401
-    back = request.full_path.rstrip("?") if request.method in SAFE_METHODS else ""
-    return redirect(url_for("accounts.enter", next=back or None), 303)
+        link = {"href": sign_in_address(_page_before()), "text": gettext("Sign in")}
+        told = gettext("You are signed out. Your text is kept: sign in, then send it again.")
+        return jsonify(error=told, link=link), 401
+    if request.method in SAFE_METHODS:
+        return redirect(sign_in_address(request.full_path.rstrip("?")), 303)
+    return error_page(
+        401,
+        gettext("You are signed out"),
+        gettext(
+            "What you sent was not taken. Sign in, and you come back to the page where you were; then send it again."
+        ),
+        sign_in=sign_in_address(_page_before()),
+    )
+
+
+def sign_in_address(back: str) -> str:
+    """The page to sign in on; `back`: the page of ours to go on to."""
+    return url_for("accounts.enter", next=back or None)
+
+
+def _page_before() -> str:
+    """The page of ours that a request was sent from; "" where it does not say."""
+    page = urlsplit(request.referrer or "")
+    if f"{page.scheme}://{page.netloc}" != _own_origin():
+        return ""
+    return own_page(page.path + (f"?{page.query}" if page.query else ""), "")
 
 
 def _hostname(address: str) -> str | None:

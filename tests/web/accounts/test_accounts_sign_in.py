@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import re
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
+from tests.web.accounts.conftest import SITE
 from web.accounts import passwords
 from web.accounts.tables import Role, User
 
@@ -33,6 +38,53 @@ def test_a_script_of_someone_signed_out_is_told_so(visitor):
     answer = visitor.get("/submissions/1/state", headers={"Accept": "application/json"})
     assert answer.status_code == 401
     assert "sign in" in answer.json["error"].lower()
+
+
+HERE = {"Origin": SITE, "Accept-Language": "en"}
+
+
+def test_what_was_sent_after_the_session_ended_is_told_with_a_way_back(visitor, person):
+    person("ada")
+    answer = visitor.client.post(
+        "/problems/200/submissions",
+        base_url=SITE,
+        data={"source": "x"},
+        headers={**HERE, "Referer": f"{SITE}/problems/200?from=3"},
+    )
+    assert answer.status_code == 401
+    assert "What you sent was not taken." in answer.text
+    link = html.unescape(re.search(r'href="(/login[^"]*)"', answer.text)[1])
+    assert parse_qs(urlsplit(link).query) == {"next": ["/problems/200?from=3"]}
+    form = re.search(r'id="next"[^>]*value="([^"]*)"', visitor.get(link).text)[1]
+    assert visitor.sign_in("ada", next=html.unescape(form)).location == "/problems/200?from=3"
+
+
+@pytest.mark.parametrize(
+    "referer", ["", "http://evil.example/x", f"{SITE}.evil.example/x", f"{SITE}//evil.example", "::"]
+)
+def test_the_way_back_leads_to_no_other_site(visitor, referer):
+    answer = visitor.client.post(
+        "/problems/200/submissions", base_url=SITE, data={}, headers={**HERE, "Referer": referer}
+    )
+    assert re.search(r'href="/login"', answer.text)
+    told = visitor.client.post(
+        "/problems/200/submissions",
+        base_url=SITE,
+        data={},
+        headers={**HERE, "Referer": referer, "Accept": "application/json"},
+    )
+    assert told.json["link"] == {"href": "/login", "text": "Sign in"}
+
+
+def test_a_script_gets_the_way_back_too(visitor):
+    answer = visitor.client.post(
+        "/problems/200/submissions",
+        base_url=SITE,
+        data={},
+        headers={**HERE, "Referer": f"{SITE}/problems/200", "Accept": "application/json"},
+    )
+    assert answer.status_code == 401
+    assert answer.json["link"] == {"href": "/login?next=/problems/200", "text": "Sign in"}
 
 
 @pytest.mark.parametrize(

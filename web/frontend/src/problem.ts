@@ -108,9 +108,20 @@ function opening(): string {
   return here;
 }
 
-function complain(text: string): void {
+interface Link {
+  href: string;
+  text: string;
+}
+
+/** Says what went wrong; `link` leads to where it can be mended. */
+function complain(text: string, link?: Link): void {
   error.textContent = text;
   error.hidden = !text;
+  if (!link) return;
+  const way = document.createElement("a");
+  way.href = link.href;
+  way.textContent = link.text;
+  error.append(" ", way);
 }
 
 async function refreshHistory(): Promise<void> {
@@ -161,9 +172,9 @@ async function send(editor: Editor, publicOnly: boolean): Promise<void> {
   try {
     const headers = { Accept: "application/json" };
     const answer = await fetch(form.action, { method: "POST", body, headers, signal: AbortSignal.timeout(ANSWER_MS) });
-    const data = (await answer.json()) as { fragment?: string; error?: string };
+    const data = (await answer.json()) as { fragment?: string; error?: string; link?: Link };
     taken = data.fragment;
-    if (!answer.ok || !taken) return complain(data.error ?? say("not_sent"));
+    if (!answer.ok || !taken) return complain(data.error ?? say("not_sent"), data.link);
     noFile();
     await show(taken);
   } catch {

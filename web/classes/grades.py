@@ -14,7 +14,7 @@ from judge.store import Judgement, Submission
 from web.accounts.tables import User
 from web.classes import extensions
 from web.classes.extensions import Times
-from web.classes.tables import AssignedProblem, Assignment, Member
+from web.classes.tables import AssignedProblem, Assignment, Class, Member
 
 MINUTE_S = 60.0  # a deadline is written to the minute and lasts until that minute is over
 # Not the learner's doing: neither counts as an attempt.
@@ -111,6 +111,8 @@ def book(
     personal = {user.id: extensions.times(assignment, own.get(user.id)) for _, user in learners}
     keys = {user.key for _, user in learners}
     until = max((t.closes_at for t in personal.values()), default=0.0) + MINUTE_S
+    archived_at = session.scalar(select(Class.archived_at).where(Class.id == assignment.class_id))
+    until = min(until, archived_at or until)  # nothing is handed in to an archived class
     found: dict[tuple[str, int], list[Attempt]] = {}
     for attempt in _attempts(session, assignment, until, [p.problem for p in problems], keys):
         found.setdefault((attempt.user, attempt.problem), []).append(attempt)

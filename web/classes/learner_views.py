@@ -146,13 +146,14 @@ def submission_of(number: int, assignment: int, user: int, problem: int, submiss
 
 
 def _seen(work: Work, problem: int) -> list[Summary]:
-    """What a teacher may see of a learner's submissions to a problem of the assignment: from the day they joined. Aborts
+    """What a teacher may see of a learner's submissions to a problem of the assignment: from the day they joined until the class
+    was archived. Aborts
     with 404 for a problem that is not set."""
     with services().store.read() as session:
         if problem not in {p.problem for p in problems_of(session, work.assignment.id)}:
             abort(404)
         history = reading.history(session, work.account.key, problem, limit=500)
-    return [h for h in history if h.created_at >= _from(work)]
+    return [h for h in history if _is_seen(work, h)]
 
 
 def details_or_404(work: Work, problem: int, submission: int) -> Details:
@@ -160,10 +161,12 @@ def details_or_404(work: Work, problem: int, submission: int) -> Details:
     with services().store.read() as session:
         set_here = problem in {p.problem for p in problems_of(session, work.assignment.id)}
         found = reading.find(session, work.account.key, submission) if submission < 2**63 else None
-    if not set_here or found is None or found.problem != problem or found.created_at < _from(work):
+    if not set_here or found is None or found.problem != problem or not _is_seen(work, found):
         abort(404)
     return found
 
 
-def _from(work: Work) -> float:
-    return max(work.member.joined_at, work.assignment.opens_at)
+def _is_seen(work: Work, one: Summary) -> bool:
+    since = max(work.member.joined_at, work.assignment.opens_at)
+    archived_at = work.mine.of.archived_at
+    return one.created_at >= since and (archived_at is None or one.created_at < archived_at)

@@ -133,6 +133,8 @@ def _rows(
         .order_by(Submission.id.desc())
         .limit(PAGE + 1)
     )
+    if mine.of.archived_at is not None:
+        query = query.where(Submission.created_at < mine.of.archived_at)
     if wanted.learner is not None:
         query = query.where(User.id == wanted.learner)
     if wanted.problem is not None:

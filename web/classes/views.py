@@ -182,17 +182,24 @@ def take_back(number: int, said: int) -> Page:
 
 @blueprint.post("/<int:number>/archive")
 def archive(number: int) -> Page:
-    """Archive a class, or take it up again."""
-    mine = seat(number, teaching=True)
-    again = mine.of.archived_at is not None
+    """Archive a class: from here on it is for reading."""
+    mine = seat(number, teaching=True, changing=True)
     with services().store.write() as session:
-        session.execute(update(Class).where(Class.id == number).values(archived_at=None if again else now()))
-        people.note(session, mine.who.key, Event.REOPENED if again else Event.ARCHIVED, f"class {number}")
-    flash(
-        gettext("The class is open again.")
-        if again
-        else gettext("The class is archived: it can be read, nothing more is set.")
-    )
+        session.execute(update(Class).where(Class.id == number).values(archived_at=now()))
+        people.note(session, mine.who.key, Event.ARCHIVED, f"class {number}")
+    flash(gettext("The class is archived: it can be read, nothing more is set."))
+    return redirect(url_for(".show", number=number), 303)
+
+
+@blueprint.post("/<int:number>/reopen")
+def reopen(number: int) -> Page:
+    """Take an archived class up again: the one change that it admits."""
+    mine = seat(number, teaching=True)
+    if mine.of.archived_at is not None:
+        with services().store.write() as session:
+            session.execute(update(Class).where(Class.id == number).values(archived_at=None))
+            people.note(session, mine.who.key, Event.REOPENED, f"class {number}")
+    flash(gettext("The class is open again."))
     return redirect(url_for(".show", number=number), 303)
 
 

@@ -45,6 +45,7 @@ def test_learners_do_not_get_the_teachers_pages(school, assignment, rest):
     [
         "/announcements",
         "/archive",
+        "/reopen",
         "/people/add",
         "/people/enter",
         "/people/2/remove",

@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlalchemy import text
 
-REOPENS = "classes.archive"
+REOPENS = "classes.reopen"
 NO_CLASS = "classes.new"  # makes one
 SITE_S_OWN = ("alembic_version", "sqlite_sequence")
 
@@ -86,8 +86,20 @@ def test_its_pages_offer_nothing_that_is_refused(app, archived, assignment):
                 for a in re.findall(rf'action="({archived.path}[^"]*)"', answer.text)
                 if not a.endswith("/submissions")
             }
-            assert found <= {f"{archived.path}/archive"}, page
-    assert f'action="{archived.path}/archive"' in archived.teacher.get(archived.path).text
+            assert found <= {f"{archived.path}/reopen"}, page
+    assert f'action="{archived.path}/reopen"' in archived.teacher.get(archived.path).text
+
+
+def test_what_is_submitted_afterwards_is_not_handed_in(archived, assignment, judged, store):
+    judged("u2", 200)
+    assert "10 / 30" in archived.teacher.get(f"{assignment}/grades").text
+    shown = archived.teacher.get(f"{assignment}/submissions").text
+    assert "/grades/2/40/1" in shown
+    assert "/grades/2/200/2" not in shown
+    for path, code in (("40/1", 200), ("200/2", 404)):
+        assert archived.teacher.get(f"{assignment}/grades/2/{path}").status_code == code
+    archived.teacher.post(f"{archived.path}/reopen", {}, page=archived.path)
+    assert "30 / 30" in archived.teacher.get(f"{assignment}/grades").text
 
 
 def test_a_learner_of_it_is_told_whom_to_ask(archived):
@@ -97,6 +109,6 @@ def test_a_learner_of_it_is_told_whom_to_ask(archived):
 
 
 def test_taken_up_again_it_changes(archived):
-    archived.teacher.post(f"{archived.path}/archive", {}, page=archived.path)
+    archived.teacher.post(f"{archived.path}/reopen", {}, page=archived.path)
     said = archived.teacher.post(f"{archived.path}/announcements", {"text": "Back"}, page=archived.path)
     assert said.status_code == 303

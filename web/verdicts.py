@@ -66,7 +66,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Result:
-    """A submission as a page shows it; the fields after `live` are those of a verdict."""
+    """A submission as a page shows it; the fields after `ahead` are those of a verdict. `again`: it is being judged again."""
 
     id: int
     problem: int
@@ -75,6 +75,7 @@ class Result:
     public_only: bool
     created_at: float
     live: bool
+    again: bool
     ahead: int = 0
     passed: int = 0
     total: int = 0
@@ -111,6 +112,7 @@ def present(found: Details, package: Package | None) -> Result:
         "public_only": found.public_only,
         "created_at": found.created_at,
         "live": not found.status.is_final,
+        "again": found.again,
         "ahead": found.ahead,
         "total": found.total or 0,
     }

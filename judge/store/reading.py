@@ -17,7 +17,8 @@ from judge.store.tables import CaseProgress, Judgement, Submission
 @dataclass(frozen=True)
 class Summary:
     """A submission as a list shows it. Times in seconds since 1970; `passed` and `total` are None before a
-    verdict."""
+    verdict. `again`: it is being judged again; until that has ended, `status` and all else are those of the verdict that
+    counts so far."""
 
     id: int
     problem: int
@@ -27,6 +28,7 @@ class Summary:
     finished_at: float | None
     passed: int | None
     total: int | None
+    again: bool
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,13 @@ class Details(Summary):
 _SUMMARY = (
     Submission.id,
     Submission.problem,
-    Submission.status,
+    func.coalesce(Judgement.status, Submission.status).label("status"),
     Submission.public_only,
     Submission.created_at,
     Submission.finished_at,
     Judgement.passed,
     func.coalesce(Judgement.total, Submission.total).label("total"),
+    (Judgement.id.is_not(None) & Submission.status.in_(fairness.ACTIVE)).label("again"),
 )
 
 

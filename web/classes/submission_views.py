@@ -22,6 +22,7 @@ from web.classes.access import Seat, assignment_or_404, seat
 from web.classes.blueprint import Page, blueprint
 from web.classes.learner_views import LEARNER, details_or_404, work_or_404
 from web.classes.tables import AssignedProblem, Assignment, Member, Part
+from web.classes.times import to_local
 from web.classes.views import problems_of
 from web.errors import Told
 from web.i18n import language
@@ -49,7 +50,8 @@ class Filter:
 
 @dataclass(frozen=True)
 class Row:
-    """A submission of the list. `late`, `closed`: handed in after the learner's deadline, or when nothing counts any more."""
+    """A submission of the list. `arrived`: by the class's clock. `late`, `closed`: handed in after the learner's deadline, or
+    when nothing counts any more."""
 
     id: int
     user: int
@@ -59,7 +61,7 @@ class Row:
     status: Status
     waits: bool
     public_only: bool
-    created_at: float
+    arrived: str
     passed: int | None
     total: int | None
     late: bool
@@ -159,7 +161,7 @@ def _rows(
                 status=Status(at_present),
                 waits=row.status in ACTIVE,
                 public_only=row.public_only,
-                created_at=row.created_at,
+                arrived=to_local(row.created_at, mine.of.time_zone).replace("T", " "),
                 passed=passed,
                 total=total,
                 late=grades.is_late(times, row.created_at),

@@ -157,10 +157,15 @@ def test_judging_again_comes_last_and_keeps_what_counted(queue, store, verdict):
     with store.read() as session:
         assert reading.standing(session, "ada") == {200: True}, "the old verdict counts meanwhile"
         assert reading.is_solved(session, "ada", 200)
+        found, (listed,) = reading.find(session, "ada", old), reading.history(session, "ada")
+    assert (found.status, found.passed, found.again, found.ahead) == ("accepted", 1, True, 0)
+    assert (listed.status, listed.passed, listed.again) == ("accepted", 1, True)
     assert take(queue, verdict, store) == "ben"
     claim = queue.claim("w")
     assert (claim.submission, claim.version, claim.seed) == (old, "f" * 16, before.seed)
     queue.finish(claim, verdict | {"status": "wrong_answer", "passed": 0})
+    with store.read() as session:
+        assert not reading.find(session, "ada", old).again
     after = _row(store, old)
     assert (after.status, after.created_at) == ("wrong_answer", before.created_at)
     assert after.current_judgement != before.current_judgement

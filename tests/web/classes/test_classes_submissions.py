@@ -128,6 +128,27 @@ def test_one_is_judged_again_by_today_s_version(school, assignment, judged, stor
     assert elsewhere.location == work
 
 
+def test_a_learner_goes_on_seeing_the_verdict_that_counts(school, assignment, judged, store):
+    """And is offered nothing that is not theirs to do: a rejudge can be neither watched nor cancelled."""
+    number = judged("u2", 40)
+    school.teacher.post(f"{assignment}/grades/2/40/{number}/again", {}, page="/classes")
+    mine, teacher_s = f"/submissions/{number}", f"{assignment}/grades/2/40/{number}"
+    for page in (school.ada.get(mine).text, school.teacher.get(teacher_s).text):
+        assert "19 of 19 cases" in page
+        assert "This verdict counts until there is a new one." in page
+        assert "data-live" not in page
+        assert "/cancel" not in page
+    assert f"{teacher_s}/again" not in school.teacher.get(teacher_s).text, "it waits already"
+    assert ">judged again<" in school.ada.get("/submissions").text
+    with store.write() as session:
+        session.execute(update(Submission).values(current_judgement=None))
+    page = school.teacher.get(teacher_s).text
+    assert "queued" in page
+    assert "/cancel" not in page, "it is the learner's to cancel"
+    assert "data-live" not in page
+    assert "/cancel" in school.ada.get(mine).text
+
+
 def test_nobody_else_has_it_judged_again_and_nothing_else_is(school, assignment, judged, store):
     mine, foreign, not_set = judged("u2", 40), judged("u4", 40), judged("u2", 30)
     for visitor, code in ((school.ada, 403), (school.outsider, 404)):

@@ -44,9 +44,7 @@ class Coordinator:
         self.emit({"type": "start", "total": self.n, "tier": self.judge.tier})
         with self.judge.running:
             if self.header["drawn"]:
-                self.drawn_answers = self.judge.background.submit(
-                    self._learn_drawn, "", self.package.solution
-                )
+                self.drawn_answers = self.judge.background.submit(self._learn_answers)
             child = self.prepared.stage.spawn(child_limits(self.package))
             try:
                 status = self._load(child)
@@ -63,12 +61,19 @@ class Coordinator:
         self.emit({"type": "verdict", "verdict": verdict.to_json()})
         return verdict
 
-    def _learn_drawn(self, name: str, source: str) -> None:
-        drawn = [self.frames[i] for i in self.header["drawn"]]
-        run = self.judge.run_trusted(self.prepared, source, drawn)
-        if not name and not all(run.replies):
+    def _drawn(self) -> list[bytes]:
+        return [self.frames[i] for i in self.header["drawn"]]
+
+    def _learn_answers(self) -> None:
+        replies = self.judge.run_reference(self.prepared, self._drawn())
+        if not all(replies):
             raise RuntimeError(f"problem {self.package.id}: the reference does not answer a random case")
-        self.judge.call("learn_drawn", run.replies, sitting=self.sitting, name=name)
+        self.judge.call("learn_drawn", replies, sitting=self.sitting, name="")
+
+    def _learn_mistake(self, name: str) -> None:
+        source = self.package.wrong[name].source
+        replies = self.judge.run_mistake(self.prepared, source, self._drawn())
+        self.judge.call("learn_drawn", replies, sitting=self.sitting, name=name)
 
     def _load(self, child: Child | LocalChild) -> Status | None:
         """Load the submission. None if all is well, else the verdict's status, with `message` set."""
@@ -93,7 +98,7 @@ class Coordinator:
             for i in range(self.n):
                 if any(job.done() and job.exception() for job in jobs):
                     break  # such as `on_event` ending a run that nobody waits for any more: raised below
-                answer = self.judge.run_case(self.prepared, child, self.frames[i], sitting=self.sitting)
+                answer = self.judge.run_case(self.package, child, self.frames[i], sitting=self.sitting)
                 jobs.append(checking.submit(self._check, i, answer))
                 if isinstance(answer, Ending):
                     jobs += [checking.submit(self._check, k, None) for k in range(i + 1, self.n)]
@@ -138,10 +143,7 @@ class Coordinator:
             self.judge.learn_mistakes(self.prepared)
             if self.header["drawn"]:
                 possible, _ = self.judge.call("possible_mistakes", sitting=self.sitting)
-                jobs = [
-                    self.judge.background.submit(self._learn_drawn, name, self.package.wrong[name].source)
-                    for name in possible["names"]
-                ]
+                jobs = [self.judge.background.submit(self._learn_mistake, name) for name in possible["names"]]
                 for job in jobs:
                     job.result()
         reply, _ = self.judge.call("finish", sitting=self.sitting)
@@ -156,7 +158,7 @@ class Coordinator:
             if isinstance(child.exchange(load_frame(self.package, self.text), LOAD_MS), Ending):
                 return
             for i in range(self.n, len(self.frames)):
-                answer = self.judge.run_case(self.prepared, child, self.frames[i], TEACH_MS, self.sitting)
+                answer = self.judge.run_case(self.package, child, self.frames[i], TEACH_MS, self.sitting)
                 if isinstance(answer, Ending):
                     self.judge.end_case(self.header, i, answer.status, answer.message)
                     return

@@ -24,7 +24,8 @@ from judge.patience import Patience
 from judge.told import reported_failure
 
 MOST_MISMATCHES = 40
-REMEMBERED = 4096
+REMEMBERED = 1024  # lists of mismatches, none longer than REMEMBERED_CHARS when written out
+REMEMBERED_CHARS = 4096
 
 
 class Exam:
@@ -50,6 +51,7 @@ class Exam:
         self.cases = [*public, *fixed, *teach]
         self.frames = [case_frame(c) for c in self.cases]
         self.answers: list[Mapping[str, Any]] = []
+        self.answer_frames: list[bytes] = []
         self.mistakes: dict[str, list[Outcome]] = {}
         self._deviations: dict[str, list[frozenset[Component]]] = {}
         self._seen: OrderedDict[tuple[int, bytes], list[Mismatch]] = OrderedDict()
@@ -72,6 +74,7 @@ class Exam:
     def learn_answers(self, replies: list[bytes]) -> None:
         """Take the reference's replies for `cases`. Raises PackageError if it failed on one."""
         self.answers = [self.answer(r, c) for r, c in zip(replies, self.cases, strict=True)]
+        self.answer_frames = replies
 
     def answer(self, reply: bytes, case: Case) -> Mapping[str, Any]:
         outcome = self.outcome(reply)
@@ -134,11 +137,14 @@ class Exam:
         """`mismatches` for seed-independent case `index`, remembered by the reply's bytes: what is wrong with an output
         depends on nothing else, and most submissions give the same few."""
         key = (index, hashlib.sha256(reply).digest())
-        if key not in self._seen:
-            self._seen[key] = self.mismatches(self.cases[index].inputs, got, self.answers[index])
+        if key in self._seen:
+            return self._seen[key]
+        found = self.mismatches(self.cases[index].inputs, got, self.answers[index])
+        if sum(len(str(m.to_json())) for m in found) <= REMEMBERED_CHARS:
+            self._seen[key] = found
             if len(self._seen) > REMEMBERED:
                 self._seen.popitem(last=False)
-        return self._seen[key]
+        return found
 
 
 def case_frame(case: Case) -> bytes:

@@ -6,6 +6,7 @@ problems in use. The thread that calls `judge` becomes that submission's coordin
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import sys
@@ -26,16 +27,18 @@ from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict
 from judge.dialogue import converse
 from judge.packages import Package, PackageError
+from judge.references import References
 from judge.sandbox import medium
 from judge.sandbox.client import Stage, Zygote
 from judge.sandbox.local import LocalChild, LocalStage, LocalZygote
 from judge.sandbox.process import Child, Ending, Reply, SandboxError
 from judge.sitting import Which
-from judge.staging import LOAD_MS, child_limits, load_frame, scene_of
+from judge.staging import child_limits, scene_of
 
 VERSION = "0.1.0"
 KEEP_STAGES_MB = 1024.0
-KEEP_PROBLEMS = 24  # each has four processes waiting: a container's limit of processes is soon reached
+KEEP_PROBLEMS = 16  # each has up to ten processes waiting: a container's limit of processes is soon reached
+MOST_KEPT = 2  # children that have a problem's reference loaded
 log = logging.getLogger(__name__)
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -58,7 +61,8 @@ class Prepared:
 
     package: Package
     stage: Stage | LocalStage
-    reference: Stage | LocalStage
+    references: References
+    reference_mb: float
     static_frames: list[bytes]
     lock: threading.Lock = field(default_factory=threading.Lock)
     mistakes_known: bool = False
@@ -66,18 +70,11 @@ class Prepared:
     @property
     def memory_mb(self) -> float:
         """What its two stages hold for themselves."""
-        return self.stage.memory_mb + self.reference.memory_mb
+        return self.stage.memory_mb + self.reference_mb
 
     def close(self) -> None:
         self.stage.close()
-        self.reference.close()
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one program gave for a list of case frames: a reply each, empty where there was none."""
-
-    replies: list[bytes]
+        self.references.close()
 
 
 class Judge:
@@ -224,19 +221,33 @@ class Judge:
             raise PackageChanged(
                 f"problem {package.id} has changed on disk since it was loaded: load it again"
             )
-        try:
-            stage = self._submissions.stage(scene_of(package, stubbed=True), self.tier)
-            reference = self._references.stage(scene_of(package, stubbed=False), self.tier)
-        except SandboxError as error:
-            raise JudgeError(f"problem {package.id} cannot be staged: {error}") from error
-        prepared = Prepared(package, stage, reference, static)
-        run = self.run_trusted(prepared, package.solution, static)
-        if not all(run.replies):
-            prepared.close()
-            raise JudgeError(f"problem {package.id}: the reference does not answer all its cases")
-        self.call("learn", run.replies, version=package.version, name="")
+        with contextlib.ExitStack() as opened:
+            try:
+                stage = self._submissions.stage(scene_of(package, stubbed=True), self.tier)
+                opened.callback(stage.close)
+                reference = self._references.stage(scene_of(package, stubbed=False), self.tier)
+            except SandboxError as error:
+                raise JudgeError(f"problem {package.id} cannot be staged: {error}") from error
+            references = self._references_of(package, reference)
+            opened.callback(references.close)
+            prepared = Prepared(package, stage, references, reference.memory_mb, static)
+            replies = self.run_reference(prepared, static)
+            if not all(replies):
+                raise JudgeError(f"problem {package.id}: the reference does not answer all its cases")
+            self.call("learn", replies, version=package.version, name="")
+            opened.pop_all()
         stage.prefork(child_limits(package))
         return prepared
+
+    def _references_of(self, package: Package, stage: Stage | LocalStage) -> References:
+        return References(
+            package,
+            stage,
+            ask=lambda child, frame: self.run_case(package, child, frame),
+            retire=lambda child: self.retire(child, stage),
+            # A local stage keeps its one process itself.
+            most=0 if self.tier == "local" else min(self._children, MOST_KEPT),
+        )
 
     def learn_mistakes(self, prepared: Prepared) -> None:
         """Run every known mistake on the seed-independent cases, once for each problem version."""
@@ -244,37 +255,32 @@ class Judge:
             if prepared.mistakes_known:
                 return
             package = prepared.package
-            for name, run in self._run_all_mistakes(prepared, prepared.static_frames):
-                self.call("learn", run.replies, version=package.version, name=name)
+            for name, replies in self._run_all_mistakes(prepared, prepared.static_frames):
+                self.call("learn", replies, version=package.version, name=name)
             prepared.mistakes_known = True
 
-    def _run_all_mistakes(self, prepared: Prepared, case_frames: list[bytes]) -> list[tuple[str, Run]]:
+    def _run_all_mistakes(
+        self, prepared: Prepared, case_frames: list[bytes]
+    ) -> list[tuple[str, list[bytes]]]:
         known = [w for w in prepared.package.wrong.values() if w.verdict != "time_limit"]
         jobs = [
-            (w.name, self.background.submit(self.run_trusted, prepared, w.source, case_frames)) for w in known
+            (w.name, self.background.submit(self.run_mistake, prepared, w.source, case_frames)) for w in known
         ]
         return [(name, job.result()) for name, job in jobs]
 
-    def run_trusted(self, prepared: Prepared, source: str, case_frames: list[bytes]) -> Run:
-        """Run the reference or a known mistake in a child of its own, over the whole tree."""
+    def run_reference(self, prepared: Prepared, case_frames: list[bytes]) -> list[bytes]:
+        """What the reference replies to each case; empty where it gave nothing."""
         with self.running_references:
-            child = prepared.reference.spawn(child_limits(prepared.package))
-            try:
-                replies = [b""] * len(case_frames)
-                if isinstance(child.exchange(load_frame(prepared.package, source), LOAD_MS), Ending):
-                    return Run(replies)
-                for i, frame in enumerate(case_frames):
-                    answer = self.run_case(prepared, child, frame)
-                    if isinstance(answer, Ending):
-                        break
-                    replies[i] = answer.data
-                return Run(replies)
-            finally:
-                self.retire(child, prepared.reference)
+            return prepared.references.answer(case_frames)
+
+    def run_mistake(self, prepared: Prepared, source: str, case_frames: list[bytes]) -> list[bytes]:
+        """What a known mistake replies to each case; empty where it gave nothing."""
+        with self.running_references:
+            return prepared.references.mistake(source, case_frames)
 
     def run_case(
         self,
-        prepared: Prepared,
+        package: Package,
         child: Child | LocalChild,
         frame: bytes,
         cpu_limit_ms: int | None = None,
@@ -282,7 +288,7 @@ class Judge:
     ) -> Reply | Ending:
         """One case in a child; where the problem is about calls, with the conversation that it is. `sitting`: the
         submission's; None for a reference."""
-        if not prepared.package.has_stub:
+        if not package.has_stub:
             return child.exchange(frame, cpu_limit_ms)
         dialogue: int | None = None
 
@@ -290,7 +296,7 @@ class Judge:
             nonlocal dialogue
             blobs = [reply] if dialogue is not None else [reply, frame]
             header, (answer,) = self.call(
-                "step", blobs, version=prepared.package.version, dialogue=dialogue, sitting=sitting
+                "step", blobs, version=package.version, dialogue=dialogue, sitting=sitting
             )
             dialogue = None if header["over"] else header["dialogue"]
             return header["over"], answer
@@ -308,8 +314,8 @@ class Judge:
 
         def work() -> None:
             try:
-                child.close()
                 stage.prefork(child.limits)
+                child.close()
             except SandboxError:
                 log.exception("a child could not be retired")
 

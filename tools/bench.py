@@ -100,7 +100,7 @@ def child_memory_mb(judge: Judge, package: Package) -> float:
     try:
         child.exchange(load_frame(package, package.solution), LOAD_MS)
         for frame in prepared.static_frames:
-            judge.run_case(prepared, child, frame)
+            judge.run_case(package, child, frame)
         # Private_Dirty: RssAnon would count the pages that it still shares with its zygote.
         rows = Path(f"/proc/{child._pid}/smaps_rollup").read_text().splitlines()  # type: ignore[union-attr]
         return sum(int(row.split()[1]) for row in rows if row.startswith("Private_Dirty:")) / 1024

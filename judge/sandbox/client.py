@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.sandbox.process import Child, ChildLimits, SandboxError
+from judge.sandbox.process import RESERVE_S, Child, ChildLimits, SandboxError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_DEADLINE_S = 120.0  # importing torch on a slow, busy machine
@@ -142,7 +142,7 @@ class Stage:
         request = {
             "slot": next(SLOTS) % SLOT_COUNT,
             "memory": limits.memory_mb << 20,
-            "cpu_s": limits.total_ms // 1000 + 5,
+            "cpu_s": limits.total_ms // 1000 + RESERVE_S,
         }
         theirs = [their_in, their_out, their_print, their_status]
         try:

@@ -127,6 +127,11 @@ class LocalChild:
         self._started_at = 0.0
         self._used_ms = 0.0
 
+    def renew(self) -> bool:
+        """As `process.Child.renew`. A stage of references keeps its process itself, in `close`."""
+        self._begin_anew()
+        return True
+
     def environment(self) -> dict[str, str]:
         """What Python needs to start, and nothing of ours."""
         keep = ("SYSTEMROOT", "TEMP", "TMP", "PATH", "HOME") if sys.platform == "win32" else ()

@@ -65,7 +65,8 @@ def main() -> None:
     root = options["root"]
     sys.path.insert(0, root)
     preload()
-    from judge.sandbox import child, confine, medium, seccomp, strong  # noqa: F401  children need them; their files are hidden
+    # Not all are used here: children need them, and their files are hidden from these.
+    from judge.sandbox import child, confine, medium, pages, seccomp, strong  # noqa: F401
 
     rules = {"strong": seccomp.build_filter(), "medium": seccomp.build_filter(writes=False)}
     sys.path.remove(root)
@@ -74,6 +75,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for second zygotes
     gc.collect()
     gc.freeze()
+    pages.collapse()
     control.send(json.dumps({"ready": True}).encode())
     while True:
         message, fds, _, _ = socket.recv_fds(control, MESSAGE, 1)

@@ -117,7 +117,7 @@ def test_one_is_judged_again_by_today_s_version(school, assignment, judged, stor
     assert back.location == f"{assignment}/submissions?learner=2"
     page = school.teacher.get(back.location).text
     assert "1 submission is judged again." in page
-    assert ">judged again<" in page
+    assert ">being judged again<" in page
     with store.read() as session:
         found = session.get_one(Submission, number)
         assert (found.status, found.version) == ("queued", survey().packages[40].version)
@@ -139,7 +139,7 @@ def test_a_learner_goes_on_seeing_the_verdict_that_counts(school, assignment, ju
         assert "data-live" not in page
         assert "/cancel" not in page
     assert f"{teacher_s}/again" not in school.teacher.get(teacher_s).text, "it waits already"
-    assert ">judged again<" in school.ada.get("/submissions").text
+    assert ">being judged again<" in school.ada.get("/submissions").text
     with store.write() as session:
         session.execute(update(Submission).values(current_judgement=None))
     page = school.teacher.get(teacher_s).text

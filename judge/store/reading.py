@@ -49,7 +49,7 @@ _SUMMARY = (
     func.coalesce(Judgement.status, Submission.status).label("status"),
     Submission.public_only,
     Submission.created_at,
-    Submission.finished_at,
+    func.coalesce(Submission.finished_at, Judgement.created_at).label("finished_at"),
     Judgement.passed,
     func.coalesce(Judgement.total, Submission.total).label("total"),
     (Judgement.id.is_not(None) & Submission.status.in_(fairness.ACTIVE)).label("again"),

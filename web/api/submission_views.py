@@ -85,10 +85,13 @@ def submissions(query: Page) -> Response:
 def submission(path: SubmissionPath) -> Response:
     with services().store.read() as session:
         found = _mine(reading.find(session, user(), path.submission))
-        judged = reading.progress(session, found.id, found.attempt, 0)
+        is_final = (
+            found.status.is_final
+        )  # also while it is judged again: what counts does not change by itself
+        judged = [] if is_final else reading.progress(session, found.id, found.attempt, 0)
     details = SubmissionDetails(
         **SubmissionSummary.model_validate(found, from_attributes=True).model_dump(),
-        final=found.status.is_final,
+        final=is_final,
         ahead=found.ahead,
         cases=[case for _seq, case in judged],
         verdict=found.verdict,

@@ -160,6 +160,9 @@ def test_judging_again_comes_last_and_keeps_what_counted(queue, store, verdict):
         found, (listed,) = reading.find(session, "ada", old), reading.history(session, "ada")
     assert (found.status, found.passed, found.again, found.ahead) == ("accepted", 1, True, 0)
     assert (listed.status, listed.passed, listed.again) == ("accepted", 1, True)
+    assert listed.finished_at == pytest.approx(before.finished_at, abs=5), (
+        "when the verdict that counts was found"
+    )
     assert take(queue, verdict, store) == "ben"
     claim = queue.claim("w")
     assert (claim.submission, claim.version, claim.seed) == (old, "f" * 16, before.seed)

@@ -27,14 +27,10 @@ try:
     import click
     from rich.console import Console
 except ImportError:
-    venv = ROOT / ".venv" / "bin" / "python"
-    if (
-        venv.exists()
-        and Path(sys.executable).resolve() != venv.resolve()
-        and not os.environ.get("JUDGE_REEXEC")
-    ):
-        os.environ["JUDGE_REEXEC"] = "1"
-        os.execv(venv, [str(venv), *sys.argv])
+    venv = ROOT / ".venv"
+    # By its prefix: its python is a link to the very interpreter that it was made with.
+    if (venv / "bin" / "python").exists() and Path(sys.prefix).resolve() != venv.resolve():
+        os.execv(venv / "bin" / "python", [str(venv / "bin" / "python"), *sys.argv])
     sys.exit("The packages of this project are missing: run `make setup` once (it makes .venv).")
 
 from judge import local

@@ -216,3 +216,20 @@ def wait_for(log, part, deadline_s=60):
     while part not in log.read_text():
         assert time.monotonic() < end, log.read_text()
         time.sleep(0.1)
+
+
+@pytest.mark.skipif(
+    not (ROOT / ".venv" / "bin" / "python").exists(), reason="needs the environment of `make setup`"
+)
+def test_any_python_finds_the_environment_of_the_course():
+    """Also the interpreter that the environment was made with, which its `python` is a link to."""
+    bare = Path(sys.executable).resolve()
+    done = subprocess.run(
+        [bare, "-I", ROOT / "practice" / "judge.py", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "start" in done.stdout

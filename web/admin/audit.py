@@ -42,7 +42,7 @@ def told(session: Session, entries: Sequence[AuditEntry]) -> list[Line]:
             what=event_text(e.action),
             target=e.target,
             target_text=target_text(e.target, names),
-            details=[_detail(key, value, names) for key, value in sorted(e.detail.items())],
+            details=[_detail(key, value, names) for key, value in sorted(e.detail.items(), key=_place)],
         )
         for e in entries
     ]
@@ -118,7 +118,7 @@ def _detail(key: str, value: Any, names: Mapping[int, str]) -> tuple[str, Any]:
         "before": gettext("before"),
         "after": gettext("after"),
         "token": gettext("token number"),
-        "days": gettext("valid for days"),
+        "days": gettext("days valid"),
         "name": gettext("called"),
         "title": gettext("called"),
         "user": gettext("person"),
@@ -135,6 +135,11 @@ def _detail(key: str, value: Any, names: Mapping[int, str]) -> tuple[str, Any]:
     elif key == "deadline":
         value = when(value)
     return labels.get(key, key), value
+
+
+def _place(detail: tuple[str, Any]) -> tuple[bool, str]:
+    """Whom it was done to comes first."""
+    return detail[0] != "user", detail[0]
 
 
 def _account(text: str) -> int | None:

@@ -121,7 +121,19 @@ def _rows(
     # While it is judged again, the verdict that it has goes on counting.
     status = func.coalesce(Judgement.status, Submission.status)
     query = (
-        select(Submission, User, status, Judgement.passed, Judgement.total)
+        select(  # not the whole row: the database sorts what is asked for, and programs are long
+            Submission.id,
+            Submission.problem,
+            Submission.public_only,
+            Submission.created_at,
+            Submission.status.in_(ACTIVE).label("waits"),
+            status.label("status"),
+            Judgement.passed,
+            Judgement.total,
+            User.id.label("user"),
+            User.name,
+            User.login,
+        )
         .join(User, key_in_sql(User.id) == Submission.user)
         .join(Member, Member.user_id == User.id)
         .outerjoin(Judgement, Judgement.id == Submission.current_judgement)
@@ -149,23 +161,15 @@ def _rows(
         query = query.where(status == wanted.outcome)
     own = extensions.of_assignment(session, found.id)
     rows = []
-    for row, user, at_present, passed, total in session.execute(query):
-        times = extensions.times(found, own.get(user.id))
+    for row in session.execute(query):
+        at, times = row.created_at, extensions.times(found, own.get(row.user))
+        shown = {k: v for k, v in row._mapping.items() if k != "created_at"}
         rows.append(
             Row(
-                id=row.id,
-                user=user.id,
-                name=user.name,
-                login=user.login,
-                problem=row.problem,
-                status=Status(at_present),
-                waits=row.status in ACTIVE,
-                public_only=row.public_only,
-                arrived=to_local(row.created_at, mine.of.time_zone).replace("T", " "),
-                passed=passed,
-                total=total,
-                late=grades.is_late(times, row.created_at),
-                closed=grades.is_closed(times, row.created_at),
+                **shown | {"status": Status(row.status)},
+                arrived=to_local(at, mine.of.time_zone).replace("T", " "),
+                late=grades.is_late(times, at),
+                closed=grades.is_closed(times, at),
             )
         )
     return rows

@@ -271,6 +271,72 @@ CHANGED_AFTER_PLAN = Mistake(
     },
 )
 
+BUFFER_NOT_FILLED = Mistake(
+    "buffer_not_filled",
+    what={
+        "en": "{argument} does not hold the batch that fast_decode_plan was given.",
+        "zh": "{argument} 里不是交给 fast_decode_plan 的那个 batch。",
+    },
+    fix={
+        "en": "under CUDA graphs write the batch into the wrapper's buffers, or call plan, which copies it.",
+        "zh": "CUDA graph 下要自己把 batch 写进 wrapper 的缓冲区，或者调用会拷贝的 plan。",
+    },
+    note={
+        "en": "fast_decode_plan copies nothing: the kernel computes the batch that the buffers still hold",
+        "zh": "fast_decode_plan 什么都不拷贝：kernel 算的是缓冲区里原来的 batch",
+    },
+)
+
+FAST_PLAN_FIRST = Mistake(
+    "fast_plan_first",
+    what={
+        "en": "fast_decode_plan was called before any plan.",
+        "zh": "还没有 plan 过就调用了 fast_decode_plan。",
+    },
+    fix={
+        "en": "call plan once: it chooses the kernel that later fast plans go on with.",
+        "zh": "先调用一次 plan：后面的 fast_decode_plan 沿用它选定的 kernel。",
+    },
+    real=_everywhere(
+        RuntimeError,
+        "Error in standard plan: '{wrapper}' object has no attribute '_cached_module'",
+        "plan",
+        ("dec", "tc"),
+    ),
+)
+
+FAST_PLAN_KERNEL = Mistake(
+    "fast_plan_kernel",
+    what={
+        "en": "{argument} is {value}, the last plan chose its kernel for {planned}.",
+        "zh": "{argument} 是 {value}，而上一次 plan 是按 {planned} 选的 kernel。",
+    },
+    fix={
+        "en": "call plan when the types, head_dim, or the presence of window, cap or positions change.",
+        "zh": "类型、head_dim、有无窗口、有无 soft cap、位置编码改变时要调用 plan。",
+    },
+    note={
+        "en": "fast_decode_plan never looks for another kernel: the compiled one runs with what it was compiled for",
+        "zh": "fast_decode_plan 不会另选 kernel：跑的仍是按原来的设置编译的那个",
+    },
+)
+
+FAST_PLAN_OVERRIDE = Mistake(
+    "fast_plan_override",
+    what={
+        "en": "{argument} differs from indptr.",
+        "zh": "{argument} 与 indptr 不一致。",
+    },
+    fix={
+        "en": "give the same numbers on the CPU, or leave it out.",
+        "zh": "在 CPU 上给出同样的数，或者不传。",
+    },
+    note={
+        "en": "The schedule is made from this one, while the kernel reads the lengths from indptr",
+        "zh": "调度按它来做，kernel 却从 indptr 读长度",
+    },
+)
+
 STALE_PLAN = Mistake(
     "stale_plan",
     what={

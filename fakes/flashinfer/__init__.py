@@ -15,6 +15,7 @@ from flashinfer.cascade import (
 from flashinfer.decode import (
     BatchDecodeWithPagedKVCacheWrapper,
     CUDAGraphBatchDecodeWithPagedKVCacheWrapper,
+    fast_decode_plan,
     single_decode_with_kv_cache,
 )
 from flashinfer.norm import (
@@ -83,6 +84,7 @@ __all__ = [
     "apply_rope_pos_ids_inplace",
     "apply_rope_with_cos_sin_cache",
     "apply_rope_with_cos_sin_cache_inplace",
+    "fast_decode_plan",
     "fused_add_rmsnorm",
     "gelu_and_mul",
     "gelu_tanh_and_mul",

@@ -30,11 +30,13 @@ class Plan:
     """One plan of one wrapper.
 
     Invariants
-    - `arrays` are what the device reads: copies, or under CUDA graphs the caller's own buffers; with a
+    - `arrays` are what the device reads: copies, or under CUDA graphs the caller's own buffers, or (`in_place`) the
+      caller's tensors themselves; with a
       custom mask also "mask" (uint8 bytes) and "mask_indptr". Without "indices" the KV is ragged: indptr
       counts tokens that lie in order.
     - `sources` pairs each of the caller's tensors with its contents at plan time; empty when the copy
       was a blocking one, because then later changes are none of the plan's business.
+    - `unfilled` has the buffers that did not hold the batch at a plan that copies nothing, with what they held.
     - `fault` is what a launch acts out in faithful mode; always None in strict mode.
     - `has_run` only ever goes from False to True.
     """
@@ -58,6 +60,8 @@ class Plan:
     non_blocking: bool
     fault: Outcome | None
     has_run: bool = False
+    in_place: bool = False
+    unfilled: dict[str, torch.Tensor] = field(default_factory=dict)
     _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
         default=None, repr=False
     )
@@ -68,7 +72,10 @@ class Plan:
         return int(self.arrays["qo"][-1]) if "qo" in self.arrays else self.batch
 
     def changes(self) -> Iterator[Finding]:
-        """Tensors of the caller, and graph buffers, that are no longer what was planned."""
+        """Tensors of the caller, and graph buffers, that are no longer what was planned, or never were."""
+        for key, held in self.unfilled.items():
+            if torch.equal(self.arrays[key], held):
+                yield Finding(m.BUFFER_NOT_FILLED, f"{self.names[key]}_buffer")
         for argument, (tensor, before) in self.sources.items():
             if tensor.shape != before.shape or not torch.equal(tensor, before):
                 yield Finding(m.CHANGED_AFTER_PLAN, argument)
@@ -116,13 +123,16 @@ class Plan:
         watched = [self.arrays[name] for name in ("indptr", "indices", "last")]
         if self._walked is not None and self._walked[0] == key:
             _, before, slots = self._walked
-            if not self.graph or all(torch.equal(a, b) for a, b in zip(watched, before, strict=True)):
+            if not (self.graph or self.in_place) or all(
+                torch.equal(a, b) for a, b in zip(watched, before, strict=True)
+            ):
                 return self._with_rows(slots)
         indptr, last = self.arrays["indptr"].tolist(), self.arrays["last"].tolist()
         lengths = self.planned_lengths if self.path == "fa3" else device_lengths(indptr, last, page_size)
         used = self.arrays["indices"]
         slots = [token_slots(indptr[i], lengths[i], used, page_size, num_pages) for i in range(self.batch)]
-        self._walked = (key, [tensor.clone() for tensor in watched] if self.graph else [], slots)
+        kept = [tensor.clone() for tensor in watched] if self.graph or self.in_place else []
+        self._walked = (key, kept, slots)
         return self._with_rows(slots)
 
     def _with_rows(self, slots: list[torch.Tensor]) -> list[Request]:
@@ -161,6 +171,33 @@ def device_arrays(
         return {key: tensor.to(torch.int32).clone() for key, tensor in given.items()}
     sizes = {"indptr": batch + 1, "last": batch, "qo": batch + 1}
     return {key: as_read(tensor, sizes.get(key, len(tensor))) for key, tensor in given.items()}
+
+
+def arrays_in_place(
+    given: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor] | None
+) -> dict[str, torch.Tensor]:
+    """What kernels read after a plan that copies nothing: the caller's buffers, or the given tensors themselves,
+    whatever they are, as int32."""
+    if buffers is not None:
+        return {key: buffers.get(key, tensor) for key, tensor in given.items()}
+    return {
+        key: tensor
+        if tensor.dtype == torch.int32 and tensor.is_contiguous()
+        else as_read(tensor, len(tensor))
+        for key, tensor in given.items()
+    }
+
+
+def unfilled_buffers(
+    arrays: dict[str, torch.Tensor], given: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Those of `arrays` that do not begin with what was given, with a copy of what they hold."""
+    used = {**{key: len(tensor) for key, tensor in given.items()}, "indices": int(given["indptr"][-1])}
+    return {
+        key: held.clone()
+        for key, held in arrays.items()
+        if not torch.equal(held[: used[key]].long(), given[key][: used[key]].long())
+    }
 
 
 def planner_lengths(

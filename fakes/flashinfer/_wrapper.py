@@ -30,7 +30,15 @@ from flashinfer._cache import kv_heads_of, page_size_of
 from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
 from flashinfer._jit import JitVariant
 from flashinfer._options import check_positions, only_default, position_parts, refuse_option
-from flashinfer._plan import Plan, device_arrays, own_workspace, owner, planner_lengths
+from flashinfer._plan import (
+    Plan,
+    arrays_in_place,
+    device_arrays,
+    own_workspace,
+    owner,
+    planner_lengths,
+    unfilled_buffers,
+)
 from flashinfer._schedule import Scheduled, batch_of
 
 LN2 = math.log(2.0)
@@ -104,11 +112,12 @@ class AttentionWrapper(Scheduled):
         seq_lens: torch.Tensor | None = None,
         mask: MaskOf | None = None,
         cache_names: tuple[str, str] = ("paged_kv_cache", "paged_kv_cache"),
+        in_place: bool = False,
     ) -> Plan:
         """Check a batch and keep it; the caller sets the attributes of its own and counts the plan.
 
         given: the arrays by key (indptr, indices, last, qo), each with the caller's name for it, or "" if it
-        is none of the caller's. found: what is wrong with them.
+        is none of the caller's. found: what is wrong with them. in_place: the kernel reads them where they lie.
         """
         self._check_alignment(self._float_workspace_buffer, "float_workspace_buffer")
         self._check_alignment(self._int_workspace_buffer, "int_workspace_buffer")
@@ -125,7 +134,13 @@ class AttentionWrapper(Scheduled):
                 yield from self._jit.plan_findings((q_dtype, kv_dtype), (head_dim, head_dim_vo))
 
         fault = settle(findings(), path, during="plan")
-        arrays = device_arrays({k: t for k, (_, t) in given.items()}, batch, self._graph_buffers, fault)
+        tensors = {k: t for k, (_, t) in given.items()}
+        unfilled = {}
+        if in_place:
+            arrays = arrays_in_place(tensors, self._graph_buffers)
+            unfilled = unfilled_buffers(arrays, tensors) if self._use_cuda_graph else {}
+        else:
+            arrays = device_arrays(tensors, batch, self._graph_buffers, fault)
         named = {key: of for key, of in given.items() if of[0]}
         if mask is not None and mask.is_given:
             arrays |= self._mask_arrays(mask)
@@ -144,13 +159,22 @@ class AttentionWrapper(Scheduled):
             cache_names=cache_names,
             names={key: name for key, (name, _) in named.items()},
             arrays=arrays,
-            sources={name: (t, t.clone()) for name, t in named.values()} if non_blocking else {},
-            planned_indptr=arrays["indptr"].tolist(),
-            planned_lengths=planner_lengths(arrays, page_size, batch, seq_lens),
+            sources=self._watched(named, non_blocking, in_place),
+            planned_indptr=tensors["indptr"].tolist() if in_place else arrays["indptr"].tolist(),
+            planned_lengths=planner_lengths(tensors if in_place else arrays, page_size, batch, seq_lens),
+            in_place=in_place,
+            unfilled=unfilled,
             graph=self._use_cuda_graph,
             non_blocking=non_blocking,
             fault=fault,
         )
+
+    def _watched(
+        self, named: dict[str, tuple[str, torch.Tensor]], non_blocking: bool, in_place: bool
+    ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+        """The caller's tensors that must not change before the run, with what they hold now."""
+        read_later = not self._use_cuda_graph if in_place else non_blocking
+        return {name: (t, t.clone()) for name, t in named.values()} if read_later else {}
 
     def _mask_arrays(self, mask: MaskOf) -> dict[str, torch.Tensor]:
         """The bytes and starts of a mask where the kernel reads them; under CUDA graphs in the buffers."""

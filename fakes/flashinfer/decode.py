@@ -18,6 +18,7 @@ from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_masks import SINKS_IGNORED
 from fake_kernels.outcomes import GARBAGE, UNMEASURED, Path, raises
 
+from flashinfer._fast_plan import fast_decode_plan, kernel_of
 from flashinfer._jit import JitVariant
 from flashinfer._options import check_positions, only_default, planned_dtypes, refuse_option
 from flashinfer._paged import PagedWrapper, require_window
@@ -68,6 +69,7 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
         require_context()
         self._start(float_workspace_buffer, kv_layout, backend, use_cuda_graph)
         self._use_tensor_cores = use_tensor_cores
+        self._chosen: dict[str, Any] | None = None  # what `plan` chose its kernel by
         if jit_args is not None:
             self._jit = JitVariant(jit_args, None)
         if use_cuda_graph:
@@ -199,6 +201,7 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
         )
         if self._use_tensor_cores and self._backend == "auto":
             self._backend = "fa2"
+        self._chosen = kernel_of(q_dtype, kv_dtype, head_dim, pos_encoding_mode, window_left, logits_soft_cap)
         self._keep(plan, arguments)
         self._keep_scoring(
             causal=False,
@@ -368,5 +371,6 @@ class CUDAGraphBatchDecodeWithPagedKVCacheWrapper(BatchDecodeWithPagedKVCacheWra
 __all__ = [
     "BatchDecodeWithPagedKVCacheWrapper",
     "CUDAGraphBatchDecodeWithPagedKVCacheWrapper",
+    "fast_decode_plan",
     "single_decode_with_kv_cache",
 ]

@@ -1,0 +1,131 @@
+"""`fast_decode_plan`: a plan that copies nothing but the schedule, for engines that plan every decode step.
+
+Facts from flashinfer 0.7.2.post1, `decode.py`, `fast_decode_plan`: it goes on with the kernel that the last `plan` chose;
+without CUDA graphs the caller's tensors become the wrapper's; with them the buffers stay as the caller filled them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from fake_kernels import mistakes_calls as m
+from fake_kernels.checks_paged import PagedMetadata
+from fake_kernels.errors import not_modelled
+from fake_kernels.findings import Finding, require_context, settle
+
+from flashinfer._options import check_positions, only_default, planned_dtypes
+from flashinfer._paged import require_window
+
+if TYPE_CHECKING:
+    from flashinfer.decode import BatchDecodeWithPagedKVCacheWrapper
+
+
+def fast_decode_plan(
+    self: BatchDecodeWithPagedKVCacheWrapper,
+    indptr: torch.Tensor,
+    indices: torch.Tensor,
+    last_page_len: torch.Tensor,
+    num_qo_heads: int,
+    num_kv_heads: int,
+    head_dim: int,
+    page_size: int,
+    pos_encoding_mode: str = "NONE",
+    window_left: int = -1,
+    logits_soft_cap: float | None = None,
+    q_data_type: str | torch.dtype | None = None,
+    kv_data_type: str | torch.dtype | None = None,
+    data_type: str | torch.dtype | None = None,
+    sm_scale: float | None = None,
+    rope_scale: float | None = None,
+    rope_theta: float | None = None,
+    non_blocking: bool = True,
+    fixed_split_size: int | None = None,
+    disable_split_kv: bool = False,
+    q_len_per_req: int = 1,
+    global_override_indptr_cpu: torch.Tensor | None = None,
+) -> None:
+    """Plan a batch of B requests with a wrapper that has been planned before; mostly bound in place of its `plan`.
+
+    indptr int32 [B+1], indices int32 [>= indptr[-1]], last_page_len int32 [B], as in `plan`. They are read where they lie:
+    under CUDA graphs the buffers of the wrapper must hold this batch when the kernel runs, without them these tensors must
+    stay as they are until then. global_override_indptr_cpu: indptr on the CPU, which saves fetching it. q_data_type is
+    float16 unless given, and must be that of the last `plan`, as must head_dim and whether there are a window, a cap,
+    positions.
+    """
+    arguments = {name: value for name, value in locals().items() if name != "self"}
+    require_context()
+    path = self._path()
+    before = self._chosen
+    if before is None:
+        named = {"wrapper": type(self).__name__}
+        settle([Finding(m.FAST_PLAN_FIRST, "fast_decode_plan", named)], path, during="plan")
+    q_data_type = q_data_type if q_data_type is not None else data_type or "float16"
+    kv_data_type = kv_data_type if kv_data_type is not None else data_type
+    q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None)
+    check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
+    only_default(q_len_per_req=(q_len_per_req, 1))
+    require_window(window_left)
+    if fixed_split_size is not None and path == "dec":
+        raise not_modelled("fixed_split_size", fixed_split_size)
+    now = kernel_of(q_dtype, kv_dtype, head_dim, pos_encoding_mode, window_left, logits_soft_cap)
+    settle(_differences(before or now, now), path, during="plan")
+    meta = PagedMetadata(indptr, indices, last_page_len, page_size)
+    self._check_vectors(meta, path)
+    if self.is_cuda_graph_enabled:
+        self._check_graph_batch(meta)
+    settle(_override(global_override_indptr_cpu, indptr), path, during="plan")
+    plan = self._plan_pages(
+        meta,
+        path,
+        num_qo_heads=num_qo_heads,
+        num_kv_heads=num_kv_heads,
+        head_dim=head_dim,
+        head_dim_vo=head_dim,
+        q_dtype=q_dtype,
+        kv_dtype=kv_dtype,
+        non_blocking=non_blocking,
+        in_place=True,
+    )
+    self._keep(plan, arguments)
+    self._keep_scoring(
+        causal=False,
+        window_left=window_left,
+        logits_soft_cap=logits_soft_cap,
+        sm_scale=sm_scale,
+        pos_encoding_mode=pos_encoding_mode,
+        rope_scale=rope_scale,
+        rope_theta=rope_theta,
+    )
+
+
+def kernel_of(
+    q_dtype: torch.dtype,
+    kv_dtype: torch.dtype,
+    head_dim: int,
+    pos_encoding_mode: str,
+    window_left: int,
+    logits_soft_cap: float | None,
+) -> dict[str, Any]:
+    """What a plan chooses its compiled kernel by, under the names of its arguments."""
+    return {
+        "q_data_type": q_dtype,
+        "kv_data_type": kv_dtype,
+        "head_dim": head_dim,
+        "pos_encoding_mode": pos_encoding_mode,
+        "window_left": "none" if window_left == -1 else "a window",
+        "logits_soft_cap": "a cap" if logits_soft_cap else "none",
+    }
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[Finding]:
+    for name, value in now.items():
+        if value != before[name]:
+            yield Finding(m.FAST_PLAN_KERNEL, name, {"value": str(value), "planned": str(before[name])})
+
+
+def _override(given: torch.Tensor | None, indptr: torch.Tensor) -> Iterator[Finding]:
+    """The schedule is made from this one, the kernel reads the other."""
+    if given is not None and (given.shape != indptr.shape or not torch.equal(given.long(), indptr.long())):
+        yield Finding(m.FAST_PLAN_OVERRIDE, "global_override_indptr_cpu")

@@ -1,0 +1,69 @@
+"""fast_decode_plan after a plan, with and without the buffers of CUDA graphs, against the definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flashinfer
+import pytest
+import torch
+from dense import Paged, Rule, arena, paged
+from place import DEVICE, close
+
+LENGTHS = ((40, 17, 5), (1, 33, 64), (16, 2, 49))
+
+
+def batches(seed: int) -> list[Paged]:
+    return [paged((1, 1, 1), kv_lens, seed=seed + i) for i, kv_lens in enumerate(LENGTHS)]
+
+
+def arrays_of(batch: Paged) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return batch.indptr, batch.indices, batch.last
+
+
+def check(wrapper: Any, batch: Paged) -> None:
+    want, _ = batch.want(Rule())
+    close(wrapper.run(batch.q, batch.cache("tuple", "NHD")), want, batch.q.dtype)
+
+
+@pytest.mark.parametrize("tensor_cores", [False, True])
+def test_batch_after_batch(tensor_cores: bool) -> None:
+    first, *later = batches(1)
+    wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(arena(), use_tensor_cores=tensor_cores)
+    wrapper.plan(*arrays_of(first), *first.sizes, q_data_type=first.q.dtype)
+    check(wrapper, first)
+    for batch in later:
+        arrays = arrays_of(batch)  # the kernel reads them where they lie: they must live until it has run
+        override = batch.indptr.cpu()
+        flashinfer.decode.fast_decode_plan(
+            wrapper, *arrays, *batch.sizes, q_data_type=batch.q.dtype, global_override_indptr_cpu=override
+        )
+        check(wrapper, batch)
+
+
+@pytest.mark.parametrize("tensor_cores", [False, True])
+def test_in_the_buffers_of_a_graph(tensor_cores: bool) -> None:
+    first, *later = batches(2)
+    buffers = [torch.zeros(n, dtype=torch.int32, device=DEVICE) for n in (4, 64, 3)]
+    wrapper = flashinfer.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(
+        arena(), *buffers, use_tensor_cores=tensor_cores
+    )
+    wrapper.plan(*arrays_of(first), *first.sizes, q_data_type=first.q.dtype)
+    check(wrapper, first)
+    for batch in later:
+        for buffer, array in zip(buffers, arrays_of(batch), strict=True):
+            buffer[: len(array)].copy_(array)
+        flashinfer.decode.fast_decode_plan(
+            wrapper, *arrays_of(batch), *batch.sizes, q_data_type=batch.q.dtype
+        )
+        check(wrapper, batch)
+
+
+@pytest.mark.parametrize("tensor_cores", [False, True])
+def test_without_a_plan_before(tensor_cores: bool) -> None:
+    batch = batches(3)[0]
+    wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(arena(), use_tensor_cores=tensor_cores)
+    with pytest.raises(RuntimeError, match="has no attribute '_cached_module'"):
+        flashinfer.decode.fast_decode_plan(
+            wrapper, *arrays_of(batch), *batch.sizes, q_data_type=batch.q.dtype
+        )

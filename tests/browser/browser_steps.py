@@ -52,3 +52,12 @@ def submit(page: Any, button: re.Pattern[str] = SUBMIT) -> Any:
     result = send(page, button)
     page.wait_for_selector("[data-result] .result:not([data-live])")
     return result
+
+
+def enter_account(page: Any, base: str, login: str, password: str) -> None:
+    """Sign in by the form."""
+    page.goto(f"{base}/login")
+    page.fill("#login", login)
+    page.fill("#password", password)
+    page.press("#password", "Enter")
+    page.wait_for_url(lambda url: "/login" not in url)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser_site import Site, chromium_running, fresh_pages, running_site
-from browser_steps import editor_text, ready, submit, write
+from browser_steps import editor_text, enter_account, ready, submit, write
 
 from judge.packages import survey
 
@@ -43,11 +43,7 @@ def fresh(browser: Any) -> Iterator[Any]:
 
 
 def sign_in(page: Any, site: Site, login: str, password: str = PASSWORD) -> None:
-    page.goto(f"{site.base}/login")
-    page.fill("#login", login)
-    page.fill("#password", password)
-    page.press("#password", "Enter")
-    page.wait_for_url(lambda url: "/login" not in url)
+    enter_account(page, site.base, login, password)
 
 
 def make_account(page: Any, login: str, name: str) -> None:

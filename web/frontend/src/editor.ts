@@ -40,7 +40,7 @@ export interface Editor {
 export function openEditor(
   area: HTMLTextAreaElement,
   text: string,
-  options: { nonce: string; names: Name[]; phrases: Record<string, string>; ruff: { worker: string; wasm: string }; label: string; changed: (text: string) => void; submit: (publicOnly: boolean) => void },
+  options: { nonce: string; names: Name[]; phrases: Record<string, string>; ruff: { worker: string; wasm: string }; label: string; leave: string; changed: (text: string) => void; submit: (publicOnly: boolean) => void },
 ): Editor {
   const extensions: Extension[] = [
     EditorView.cspNonce.of(options.nonce),
@@ -73,7 +73,7 @@ export function openEditor(
       indentWithTab,
     ]),
     EditorState.phrases.of(options.phrases),
-    EditorView.contentAttributes.of({ "aria-label": options.label, spellcheck: "false" }),
+    EditorView.contentAttributes.of({ "aria-label": options.label, "aria-describedby": options.leave, spellcheck: "false" }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) options.changed(update.state.doc.toString());
     }),

@@ -195,6 +195,7 @@ async function start(): Promise<void> {
   const opened = openEditor(area, text, {
     nonce: box.dataset["nonce"] ?? "",
     label: box.dataset["label"] ?? "",
+    leave: "leave-editor",
     names: JSON.parse(one<HTMLElement>("[data-names]", box).textContent ?? "[]") as Name[],
     phrases: JSON.parse(one<HTMLElement>("[data-phrases]", box).textContent ?? "{}") as Record<string, string>,
     ruff: { worker: box.dataset["ruffWorker"] ?? "", wasm: box.dataset["ruffWasm"] ?? "" },

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tools.steps_manifest import ROOT
 from web.search.index import MOST, make_index, search
 
 
@@ -33,6 +34,8 @@ def first(index, query):
         ("flashinfer METADATA", ("problem", 200)),
         ("flashinfer_metadata", ("problem", 200)),
         ("attention/fi.py", ("file", "minisgl/attention/fi.py")),
+        ("make_indptr", ("symbol", "minisgl/attention/utils.py")),
+        ("FlashInferBackend.prepare_metadata", ("symbol", "minisgl/attention/fi.py")),
         ("快路径 qo_indptr", ("problem", 204)),
         ("zzz", None),
         ("", None),
@@ -60,6 +63,13 @@ def test_every_chapter_section_and_file_is_found(index):
 def test_groups_are_capped(index):
     assert max(map(len, search(index, "e").values())) == MOST
     assert search(index, "e " * 5000).keys() == search(index, "e").keys()
+
+
+def test_the_name_of_a_function_leads_to_its_line(browser):
+    page = browser.get("/search?q=make_indptr").text
+    [line] = re.findall(r"/files/minisgl/attention/utils\.py#L(\d+)", page)
+    source = (ROOT / "minisgl/attention/utils.py").read_text("utf-8").splitlines()
+    assert "def make_indptr" in source[int(line) - 1]
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from judge.packages import Package
 from tools.steps import Chapter, tree_files, tree_sources
+from tools.steps_manifest import ROOT
 
 LANGS = ("zh", "en")
 MOST = 30  # of each kind: more than anybody reads
@@ -17,7 +19,7 @@ MOST_TERMS = 8
 @dataclass(frozen=True)
 class Entry:
     """Something that can be found. `number`: what it is called by, if it has one; `title` and `more` by language; `where`:
-    the chapter (and the section of it, or the file) that a link leads to. Words of both languages are searched."""
+    the chapter (and the section of it, or the file and its `line`) that a link leads to. Words of both languages are searched."""
 
     kind: str
     number: int | None
@@ -25,6 +27,7 @@ class Entry:
     more: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     chapter: int | None = None
     anchor: str | None = None
+    line: int | None = None
     titles: tuple[str, ...] = ()
     words: str = ""
 
@@ -70,7 +73,30 @@ def make_index(packages: Mapping[int, Package], chapters: Mapping[int, Chapter])
             )
             for path in sorted([*tree_files(last), *tree_sources(last)])
         ]
+        entries += [
+            _entry(
+                "symbol",
+                None,
+                {lang: name for lang in LANGS},
+                [],
+                chapter=explained.get(path, last),
+                anchor=path,
+                line=line,
+            )
+            for path in sorted(tree_files(last))
+            for name, line in symbols(path)
+        ]
     return entries
+
+
+def symbols(path: str) -> Iterator[tuple[str, int]]:
+    """Functions, classes and methods (`Class.method`) of a file of the engine, with their lines."""
+    made = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for node in ast.parse((ROOT / path).read_text("utf-8")).body:
+        if isinstance(node, made):
+            yield node.name, node.lineno
+        if isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{m.name}", m.lineno) for m in node.body if isinstance(m, made))
 
 
 def folded(text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from judge.core.status import Status
 from judge.core.values import from_display
 from judge.core.wording import say, say_diagnosis
-from judge.judge import Judge
+from judge.judge import KEEP_STAGES_MB, Judge
 from judge.packages import survey
 from tools.problem_attacks import attacks
 
@@ -366,24 +366,20 @@ def test_a_judge_whose_process_was_killed_goes_on(judge, packages, victim):
     assert run(judge, packages[200], packages[200].solution).status is Status.ACCEPTED
 
 
-def test_stages_go_by_memory_the_least_recently_used_first(packages):
+def test_stages_go_by_memory_and_by_number_the_least_recently_used_first(packages, monkeypatch):
     with Judge(children=1, keep_mb=1.0) as judge:
         for number in (200, 201, 200):
             assert run(judge, packages[number], packages[number].solution).status is Status.ACCEPTED
             assert list(judge._prepared) == [packages[number].version]
-    with Judge(children=1) as judge:
+        judge._keep_mb = KEEP_STAGES_MB  # as one has that was not told
+        with monkeypatch.context() as patch:
+            patch.setattr("judge.judge.KEEP_PROBLEMS", 1)
+            assert run(judge, packages[201], packages[201].solution).status is Status.ACCEPTED
+            assert list(judge._prepared) == [packages[201].version]
         for number in (200, 201, 200):
             run(judge, packages[number], packages[number].solution)
         assert list(judge._prepared) == [packages[201].version, packages[200].version]
         assert all(0 < p.memory_mb < 200 for p in judge._prepared.values())
-
-
-def test_no_more_problems_are_kept_than_processes_allow(packages, monkeypatch):
-    monkeypatch.setattr("judge.judge.KEEP_PROBLEMS", 1)
-    with Judge(children=1) as judge:
-        for number in (200, 201):
-            assert run(judge, packages[number], packages[number].solution).status is Status.ACCEPTED
-        assert list(judge._prepared) == [packages[201].version]
 
 
 def test_no_process_and_no_descriptor_is_left(judge, packages):

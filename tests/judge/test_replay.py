@@ -1,12 +1,14 @@
 """A stored submission gives the same verdict again, from its problem's version and its seed."""
 
 import shutil
+from contextlib import nullcontext
 
 import pytest
 from click.testing import CliRunner
 
 from judge import replay
 from judge.archive import Archive
+from judge.judge import Judge
 from judge.packages import PackageError, load_package
 from judge.store import Queue, Store, StoreSettings
 
@@ -31,8 +33,16 @@ def stored(settings, judge, package, source):
     return number
 
 
+@pytest.fixture(scope="module")
+def another():
+    """The judge that replays: not the one that judged, and the same for all, as starting one takes ten seconds."""
+    with Judge() as judge:
+        yield judge
+
+
 @pytest.mark.parametrize("name", ["", "last_page_len_modulo", "rows_by_enumeration"])
-def test_a_replay_is_the_same_case_by_case(settings, judge, packages, name):
+def test_a_replay_is_the_same_case_by_case(settings, judge, another, packages, monkeypatch, name):
+    monkeypatch.setattr(replay, "Judge", lambda: nullcontext(another))
     package = packages[200]
     number = stored(settings, judge, package, package.wrong[name].source if name else package.solution)
     done = CliRunner().invoke(replay.main, [str(number)])

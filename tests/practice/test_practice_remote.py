@@ -63,20 +63,25 @@ def site(tmp_path: Path) -> Iterator[RealSite]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with Judge(children=1) as made:
+        yield made
+
+
 @pytest.fixture
-def working(site: RealSite) -> Iterator[RealSite]:
+def working(site: RealSite, judge: Judge) -> Iterator[RealSite]:
     """The site with somebody who judges."""
     ends = threading.Event()
     packages = dict(site.services.packages)
 
     def work() -> None:
-        with Judge(children=1) as judge:
-            while not ends.wait(0.05):
-                if claim := site.services.queue.claim("test"):
-                    which = "public" if claim.public_only else "all"
-                    package = packages[claim.problem]
-                    verdict = judge.judge(package, claim.source, claim.seed, which=which).to_json()
-                    site.services.queue.finish(claim, verdict)
+        while not ends.wait(0.05):
+            if claim := site.services.queue.claim("test"):
+                which = "public" if claim.public_only else "all"
+                package = packages[claim.problem]
+                verdict = judge.judge(package, claim.source, claim.seed, which=which).to_json()
+                site.services.queue.finish(claim, verdict)
 
     worker = threading.Thread(target=work)
     worker.start()

@@ -47,7 +47,8 @@ def test_only_the_workers_own_script_may_compile_wasm(browser):
         "/problems/200": False,
         "/": False,
     }.items():
-        policy = browser.get(path).headers["Content-Security-Policy"]
+        with browser.get(path) as answer:
+            policy = answer.headers["Content-Security-Policy"]
         assert ("wasm-unsafe-eval" in policy) is allowed, path
         assert "worker-src 'self'" in policy
         assert "'unsafe-eval'" not in policy

@@ -18,7 +18,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-START_S = 90.0
+START_S = 300.0  # a deadline, no expectation: on a machine with five times the work it has cores for, torch takes minutes
 
 
 class Served:
@@ -147,9 +147,11 @@ def test_the_worker_does_not_learn_the_token(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's")
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path):
     served = Served(tmp_path, "--port", "0")
-    served.wait_for("worker_ready")
-    children = served.children()
-    served.end(signal.SIGKILL)
+    try:
+        served.wait_for("worker_ready")
+        children = served.children()
+    finally:
+        served.end(signal.SIGKILL)
     ends = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid in children.values()):
         assert time.monotonic() < ends

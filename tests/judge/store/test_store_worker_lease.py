@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import func, select, update
 
 from judge.core.status import Status
-from judge.judge import Judge
 from judge.packages import load_package, survey
 from judge.store import Judgement, Queue, Submission, reading
 from judge.store.clock import now
@@ -26,10 +25,9 @@ SLOW = SOLUTION.replace("import torch\n", "import time\n\nimport torch\n", 1).re
 
 
 @pytest.fixture(scope="module")
-def judge():
-    with Judge(children=1) as made:
-        made.warm(PACKAGES[200])
-        yield made
+def judge(judge):
+    judge.warm(PACKAGES[200])
+    return judge
 
 
 @pytest.fixture

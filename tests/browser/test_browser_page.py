@@ -60,6 +60,7 @@ def test_cases_come_in_while_it_is_judged(open_page):
     page.wait_for_selector(".result[data-live] .dot.wrong_answer")
     assert page.locator(".result[data-live] .dot.waiting").count() > 0
     page.reload()
+    assert page.locator(".result[data-live] .score").count() == 0, "how many passed is not known yet"
     page.wait_for_selector(".result:not([data-live]) .badge.wrong_answer")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from judge.store import reading
@@ -110,3 +112,11 @@ def test_who_solved_what_is_told_by_the_store(app, package):
     with services.store.read() as session:
         assert not reading.is_solved(session, "local", 200)
         assert reading.accepted_sources(session, "local", 200) == []
+
+
+def test_diagnoses_are_plain_text(app):
+    """A verdict shows them as they are, on the site and in a terminal: marks of Markdown would stand there."""
+    for package in app.extensions["course"].packages.values():
+        for wrong in package.wrong.values():
+            for text in (wrong.diagnosis["zh"], wrong.diagnosis["en"]):
+                assert not re.search(r"`|\*\*\w|\]\(", text), (package.id, wrong.name, text)

@@ -52,6 +52,12 @@ class WorkerSettings(StoreSettings):
         default=False,
         description="Judge without isolation where no tier works. `make serve` sets it: one user, on loopback.",
     )
+    prepare_problems: int = Field(
+        default=KEEP_PROBLEMS,
+        ge=0,
+        le=KEEP_PROBLEMS,
+        description="Problems that a worker prepares while nobody waits; others are when they are submitted to.",
+    )
 
 
 class Progress:
@@ -348,7 +354,8 @@ def main() -> None:
         ready_file(settings.data_dir).write_text(
             json.dumps({"worker": worker.name, "pid": os.getpid(), "tier": judge.tier})
         )
-        threading.Thread(target=_warm, args=(worker, store), name="warm", daemon=True).start()
+        preparing = (worker, store, settings.prepare_problems)
+        threading.Thread(target=_warm, args=preparing, name="warm", daemon=True).start()
         worker.run()
         ready_file(settings.data_dir).unlink(missing_ok=True)
         store.close()
@@ -368,14 +375,14 @@ def is_ready(data_dir: Path) -> bool:
     return True
 
 
-def _warm(worker: Worker, store: Store) -> None:
-    """Prepare as many problems as are kept while nobody waits for them, those that were submitted to of late first; one
-    that is broken says so when it is submitted to."""
+def _warm(worker: Worker, store: Store, most: int) -> None:
+    """Prepare `most` problems while nobody waits for them, those that were submitted to of late first; one that is broken
+    says so when it is submitted to."""
     with store.read() as session:
         recent = reading.recent_problems(session)
     order = [n for n in recent if n in worker.packages]
     order += [n for n in worker.packages if n not in set(order)]
-    for number in order[:KEEP_PROBLEMS]:
+    for number in order[:most]:
         while worker.busy and not worker.stopping:
             time.sleep(0.1)
         if worker.stopping:

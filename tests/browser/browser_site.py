@@ -56,7 +56,7 @@ def running_site(data: Path, **settings: str) -> Iterator[Site]:
     process = subprocess.Popen(
         [sys.executable, "-m", "web.serve", "--port", "0"],
         cwd=ROOT,
-        env=env | settings | {"COURSE_DATA_DIR": str(data)},
+        env=env | {"COURSE_PREPARE_PROBLEMS": "1"} | settings | {"COURSE_DATA_DIR": str(data)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

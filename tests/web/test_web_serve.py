@@ -29,7 +29,7 @@ class Served:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "web.serve", *arguments],
             cwd=ROOT,
-            env=env | {"COURSE_DATA_DIR": str(data)},
+            env=env | {"COURSE_DATA_DIR": str(data), "COURSE_PREPARE_PROBLEMS": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -27,21 +27,20 @@ SLOW = PACKAGE.solution.replace("import torch\n", "import time\n\nimport torch\n
 TIMEOUT_S = 300.0  # a deadline, no expectation
 
 
-# As `python -m judge.worker`, but it prepares no problems that nobody has asked for: see test_store_worker_warm.py.
-WORKER = "from judge import worker\nworker.KEEP_PROBLEMS = 0\nworker.main()"
-
-
 @pytest.fixture
 def start_worker(tmp_path):
     workers = []
     env = {k: v for k, v in os.environ.items() if not k.startswith("COURSE_")} | {
-        "COURSE_DATA_DIR": str(tmp_path)
+        "COURSE_DATA_DIR": str(tmp_path),
+        "COURSE_PREPARE_PROBLEMS": "0",  # test_store_worker_warm.py is about that
     }
 
     def start():
         with (tmp_path / f"worker{len(workers)}.log").open("w") as log:
             workers.append(
-                subprocess.Popen([sys.executable, "-c", WORKER], cwd=ROOT, env=env, stdout=log, stderr=log)
+                subprocess.Popen(
+                    [sys.executable, "-m", "judge.worker"], cwd=ROOT, env=env, stdout=log, stderr=log
+                )
             )
         return workers[-1]
 

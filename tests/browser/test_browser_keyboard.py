@@ -103,6 +103,7 @@ def test_the_editor_says_how_to_leave_it_and_the_list_of_keys_gives_the_focus_ba
     enter_account(page, site.base, made.logins[Role.LEARNER], PASSWORD)
     page.goto(f"{site.base}/problems/40")
     ready(page)
+    page.locator(".cm-content").focus()
     described = page.locator(".cm-content").get_attribute("aria-describedby")
     assert page.locator(f"#{described}").inner_text().split() == ["Esc", "Tab", "leave", "the", "editor"]
     button = page.get_by_role("button", name="Keys")

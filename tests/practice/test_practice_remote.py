@@ -102,9 +102,13 @@ def start(url: str, *arguments: str, token: str = TOKEN) -> subprocess.Popen[str
         "--remote",
         url,
     ]
-    return subprocess.Popen(
-        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env=env, text=True, preexec_fn=interruptible, **pipes)
+
+
+def interruptible() -> None:
+    """What a terminal's program is. Tests that run in the background of a shell inherit that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def call(url: str, *arguments: str, token: str | None = TOKEN) -> tuple[int, str, str]:

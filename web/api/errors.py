@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from web.limits import wait_s
+
 log = structlog.get_logger("web")
 PREFIX = "/api/v1/"
 
@@ -72,16 +74,17 @@ def of_http(error: HTTPException) -> Response:
     if isinstance(error.response, Response):  # made by `refusal`
         return error.response
     if isinstance(error, RateLimitExceeded):
-        limit = error.limit.limit
-        seconds = max(1, round(limit.get_expiry()))
+        limit, wait = error.limit.limit, max(1, wait_s())
         return refusal(
             429,
             gettext("This has been tried too often in a short time."),
             gettext(
-                "Wait as long as Retry-After says. The limit here: %(limit)s.",
-                limit=f"{limit.amount} / {seconds} s",
+                "At most %(n)s in %(seconds)s seconds; it goes on in %(wait)s seconds.",
+                n=limit.amount,
+                seconds=limit.get_expiry(),
+                wait=wait,
             ),
-            headers={"Retry-After": str(seconds)},
+            headers={"Retry-After": str(wait)},
         )
     headers = {}
     if isinstance(error, MethodNotAllowed) and error.valid_methods:

@@ -7,6 +7,7 @@ import ast
 import json
 import random
 import re
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,9 @@ from tools.problem_runs import possible_runs
 from tools.steps_track import find_section, in_track, load_track
 
 PART_OF_LIMITS = 5  # the reference may use a fifth
+# Problems are verified side by side in threads, while a package's check may set what a process has once (the engine's
+# context, the fakes' mode): the checker of a judge is one thread too.
+CHECKING = threading.Lock()
 CODE_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 
@@ -237,7 +241,9 @@ def forged_answers(package: Package, zygote: Zygote | LocalZygote) -> list[str]:
         forgeries = {k: v for k, v in forgeries.items() if k in ("another case's answer", "inputs")}
     for name, outputs in forgeries.items():
         hidden = [i for i, c in enumerate(exam.cases) if c.group == "hidden"]
-        if not any(exam.mismatches(exam.cases[i].inputs, outputs[i], exam.answers[i]) for i in hidden):
+        with CHECKING:
+            refused = any(exam.mismatches(exam.cases[i].inputs, outputs[i], exam.answers[i]) for i in hidden)
+        if not refused:
             complaints.append(f"forged outputs pass all fixed cases: {name}")
     return complaints
 
@@ -337,11 +343,13 @@ def _rehearse(judge: Judge, package: Package, draws: list[bytes]) -> dict[str, s
                 reply = drawn[i] if static is None else static_replies[name][static]
                 if not reply:  # it ended here, and what comes after was not run
                     break
-                sitting.check(i, reply, b"", 0.0)
+                with CHECKING:
+                    sitting.check(i, reply, b"", 0.0)
             status = overall([result.status for result in sitting.results.values()])
             if status != package.wrong[name].verdict:
                 complaints[name].add(f"gets {status} with seed {seed.hex()}")
-            found, _ = sitting.finish()
+            with CHECKING:
+                found, _ = sitting.finish()
             complaints[name].add(_not_itself(found, name))
     return complaints
 

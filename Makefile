@@ -29,12 +29,11 @@ lint: setup
 	$(PY) -m mypy
 	$(PY) tools/frontend.py check
 
-# A process a core and one more, at most four: each starts judges and servers of its own, and tests wait for pages, workers
-# and limits of time a third of theirs. A file's tests stay together, they share what was started; files come in the order
-# of their names, or the longest would be begun last.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(4, len(os.sched_getaffinity(0)) + 1) if hasattr(os, "sched_getaffinity") else 4)')
+# A process a core, at most four: each starts judges and servers of its own (one more than cores, and pages in a real browser
+# come too late). A file's tests stay together, they share what was started; files come in the order of their names, or the
+# longest would be begun last.
 test: setup
-	$(PY) -m pytest -n $(JOBS) --dist=loadfile --no-loadscope-reorder --durations=25
+	$(PY) -m pytest -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=25
 
 # The real flashinfer's wheel, for its sources: a test holds the fakes' signatures to them. Without it that test is skipped.
 wheels: setup

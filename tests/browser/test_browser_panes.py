@@ -103,6 +103,7 @@ def test_keys_and_their_list(open_page):
     page.keyboard.press("e")  # belongs to the dialog
     assert dialog.is_visible()
     page.keyboard.press("Escape")
+    dialog.wait_for(state="hidden")  # the browser closes it when it comes to it
     page.keyboard.press("e")
     assert page.evaluate("() => document.activeElement.className").startswith("cm-content")
     with page.expect_response("**/problems/200/submissions") as answer:

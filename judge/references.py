@@ -32,9 +32,9 @@ class References:
         stage: Stage | LocalStage,
         ask: Ask,
         retire: Callable[[AnyChild], None],
-        most: int = 1,
+        most: int,
     ) -> None:
-        """`ask` runs one case in a child; `retire` ends a child while nobody waits."""
+        """`ask` runs one case in a child; `retire` ends a child while nobody waits; `most` children are kept."""
         self._package = package
         self._stage = stage
         self._ask = ask

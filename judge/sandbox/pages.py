@@ -8,7 +8,6 @@ that the kernel has them, and works at once. A page that a child writes to is st
 from __future__ import annotations
 
 import ctypes
-import errno
 from pathlib import Path
 
 from judge.sandbox.linux import libc
@@ -18,19 +17,15 @@ SIZE_FILE = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
 
 
 def collapse() -> None:
-    """Put this process's anonymous memory into huge pages as far as it fills them. Where the kernel is too old, or has
-    no memory in such pieces, all stays as it was."""
+    """Put this process's anonymous memory into huge pages as far as it fills them. What the kernel refuses, a range that may
+    not lie in them or all of it on one that is too old, stays as it was: it is slower, nothing else."""
     if not SIZE_FILE.exists():
         return
     size = int(SIZE_FILE.read_text())
     for low, high in _anonymous():
         start, end = -(-low // size) * size, high // size * size
-        if start >= end:
-            continue
-        if libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_COLLAPSE) == 0:
-            continue
-        if ctypes.get_errno() == errno.EINVAL:
-            return  # no MADV_COLLAPSE here
+        if start < end:
+            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_COLLAPSE)
 
 
 def _anonymous() -> list[tuple[int, int]]:

@@ -85,9 +85,8 @@ def submissions(query: Page) -> Response:
 def submission(path: SubmissionPath) -> Response:
     with services().store.read() as session:
         found = _mine(reading.find(session, user(), path.submission))
-        is_final = (
-            found.status.is_final
-        )  # also while it is judged again: what counts does not change by itself
+        # Also while it is judged again: what counts does not change by itself.
+        is_final = found.status.is_final
         judged = [] if is_final else reading.progress(session, found.id, found.attempt, 0)
     details = SubmissionDetails(
         **SubmissionSummary.model_validate(found, from_attributes=True).model_dump(),

@@ -7,6 +7,7 @@ hostile submission would, and is offered only if none of them gets anywhere.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -174,7 +175,10 @@ def attack(bait):
         except OSError:
             continue
         if fd > 4:
-            got.append(f"fd {fd}")
+            try:
+                got.append(f"fd {fd}: " + os.readlink(f"/proc/self/fd/{fd}"))
+            except OSError:
+                got.append(f"fd {fd}")
     return got
 """,
 }
@@ -287,6 +291,9 @@ def try_tier(zygote: Zygote | LocalZygote, tier: str) -> TierReport:
 
 # Of tier `gpu`: CUDA has threads of its own, and its /proc/self is there (the environment is empty by then).
 GPU_HAS = frozenset({"thread", "/proc/self/environ (empty)"})
+# What CUDA opens in the submission's own process before the doors shut. Nothing is inherited: `Popen` closes it, and a
+# socket of the driver's can neither send nor receive behind the doors.
+CUDA_OPENS = re.compile(r"fd \d+: (/dev/nvidia|anon_inode:\[event|pipe:|socket:)")
 
 
 def try_gpu(stage: GpuStage) -> TierReport:
@@ -301,12 +308,17 @@ def try_gpu(stage: GpuStage) -> TierReport:
                     got = _attack(child, source, things)
                 finally:
                     child.close()
-                findings.append(Finding(name, tuple(g for g in got if g not in GPU_HAS)))
+                findings.append(Finding(name, _beyond_cuda(got)))
     except (SandboxError, OSError) as error:
         return TierReport("gpu", str(error), tuple(findings))
     finally:
         stage.close()
     return TierReport("gpu", "", tuple(findings))
+
+
+def _beyond_cuda(got: tuple[str, ...]) -> tuple[str, ...]:
+    """What a process with CUDA has no business to have."""
+    return tuple(g for g in got if g not in GPU_HAS and not CUDA_OPENS.match(g))
 
 
 def _attack(child: Any, source: str, things: dict[str, Any]) -> tuple[str, ...]:

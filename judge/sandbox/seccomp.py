@@ -54,9 +54,10 @@ FCNTLS = (0, 1, 2, 3, 4, 1030, 1032, 1033, 1034)
 # What tier `gpu` denies; CUDA's driver needs too much for an allow-list: threads, ioctls, mappings of its own. A process
 # is made by fork, vfork or clone without CLONE_THREAD. Without a uid of its own a submission owns files that it may not
 # write, and Landlock knows nothing of modes, attributes, locks and queues, nor do old ones of lengths: what outlives a
-# run, or tells of another, is on this list.
+# run, or tells of another, is on this list. CUDA's driver may leave a socket of its own open: it is silent from then on.
 DENIED = """
-fork vfork execve execveat socket socketpair bind listen accept accept4 connect
+fork vfork execve execveat socket socketpair bind listen accept accept4 connect shutdown setsockopt
+sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg
 ptrace process_vm_readv process_vm_writev process_madvise pidfd_open pidfd_getfd pidfd_send_signal kcmp
 mount umount2 move_mount fsopen fsmount open_tree pivot_root chroot unshare setns mount_setattr
 bpf perf_event_open io_uring_setup io_uring_enter io_uring_register userfaultfd fanotify_init

@@ -4,6 +4,7 @@ with one, device memory too."""
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import time
 
@@ -58,6 +59,29 @@ def test_the_doors_stand_up_to_every_attack():
     report = try_gpu(GpuStage(Scene()))
     assert report.ok, report.reason
     assert len(report.findings) >= 7
+
+
+def test_no_descriptor_of_the_judge_is_inherited(tmp_path):
+    with (tmp_path / "kept.txt").open("w") as kept:
+        os.set_inheritable(kept.fileno(), True)
+        stage = GpuStage(Scene())
+        try:
+            source = """
+import os
+
+def f():
+    found = []
+    for fd in range(256):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{fd}"))
+        except OSError:
+            continue
+    assert found
+    return [name for name in found if "kept" in name]
+"""
+            assert answer(stage, source) == []
+        finally:
+            stage.close()
 
 
 # Each alone in a program would be a process that imports torch.
@@ -212,6 +236,12 @@ def f():
 
 
 @cuda
+def test_the_doors_stand_up_to_every_attack_beside_cuda():
+    report = try_gpu(GpuStage(Scene(), memory=DeviceMemory()))
+    assert report.ok, report.reason
+
+
+@cuda
 def test_a_kernel_runs_behind_the_doors():
     stage = GpuStage(Scene(), memory=DeviceMemory())
     try:
@@ -319,6 +349,14 @@ SYSCALLS = {
     "inotify_init1": (294, "0"),
     "io_setup": (206, "1, None"),
     "cachestat": (451, "0, None, None, 0"),
+    "sendto": (44, "0, b'x', 1, 0, None, 0"),
+    "recvfrom": (45, "0, None, 0, 0, None, None"),
+    "sendmsg": (46, "0, None, 0"),
+    "recvmsg": (47, "0, None, 0"),
+    "shutdown": (48, "0, 2"),
+    "setsockopt": (54, "0, 1, 2, None, 0"),
+    "recvmmsg": (299, "0, None, 0, 0, None"),
+    "sendmmsg": (307, "0, None, 0, 0"),
     "prctl(PR_SET_DUMPABLE)": (157, "4, 1, 0, 0, 0"),
     "fcntl(F_SETOWN)": (72, "0, 8, 1"),
     "ioctl(FS_IOC_SETFLAGS)": (16, "0, 0x40086602, None"),

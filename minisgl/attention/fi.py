@@ -2,8 +2,8 @@
 
 FlashInfer splits attention in two. `plan` reads the lengths of a batch on the host, decides which thread
 block works on which piece of which request, and sends that schedule to the GPU; `run` follows it. All layers
-of a batch
-have the same lengths, so one plan serves them all, and it is made as late as possible: at the first layer.
+of a batch have the same lengths, so one plan serves them all, and it is made as late as possible: at the
+first layer.
 
 The pool is handed over as pages of one token, whatever the engine's page size. Then a row of the page table,
 which holds token positions, is the list of page numbers that FlashInfer asks for, and every last page is

@@ -1,7 +1,6 @@
 """What chapters' tests share. They run in the checkout, and on each chapter's own tree, where this file and
-the tests
-are all that is beside the tree: so they import the engine, the fakes and nothing else of the repository at
-the top."""
+the tests are all that is beside the tree: so they import the engine, the fakes and nothing else of the
+repository at the top."""
 
 import os
 import sys

@@ -146,9 +146,8 @@ def submission_of(number: int, assignment: int, user: int, problem: int, submiss
 
 
 def _seen(work: Work, problem: int) -> list[Summary]:
-    """What a teacher may see of a learner's submissions to a problem of the assignment: from the day they joined until the class
-    was archived. Aborts
-    with 404 for a problem that is not set."""
+    """What a teacher may see of a learner's submissions to a problem of the assignment: from the day they joined until the
+    class was archived. Aborts with 404 for a problem that is not set."""
     with services().store.read() as session:
         if problem not in {p.problem for p in problems_of(session, work.assignment.id)}:
             abort(404)

@@ -28,6 +28,7 @@ class PagedMetadata:
     int32 [B]; seq_lens [B] or None; qo_indptr int32 [B+1] counts tokens, None for decode.
     copied: whether indices and last_page_len are copied into int32 buffers of the caller's (CUDA graphs),
     which makes their type and stride no matter.
+    fast: the kernel of an earlier plan that fast_decode_plan goes on with, None for a plan of its own.
     """
 
     kv_indptr: torch.Tensor
@@ -37,6 +38,7 @@ class PagedMetadata:
     seq_lens: torch.Tensor | None = None
     qo_indptr: torch.Tensor | None = None
     copied: bool = False
+    fast: Path | None = None
     indptr_name: str = "indptr"
     indices_name: str = "indices"
     last_name: str = "last_page_len"
@@ -163,6 +165,9 @@ def _check_reading(meta: PagedMetadata) -> Iterator[Finding]:
         if tensor.dtype != torch.int32:
             params: dict[str, object] = {"dtype": _dtype_name(tensor)}
             outcome = None
+            if wrong_type is mi.KV_INDPTR_NOT_INT32 and meta.fast is not None:
+                # No module is built for that type: the compiled one checks it, or reads it as int32.
+                outcome = mi.INDPTR_TYPE_CHECKED if meta.fast == "dec" else UNMEASURED
             if wrong_type is mi.QO_INDPTR_NOT_INT32:
                 decrease = first_decrease(as_read(tensor, len(tensor)).tolist())
                 params |= decrease or {}
@@ -237,8 +242,8 @@ def _indptr_count(meta: PagedMetadata, batch: int) -> Finding:
 
 def _length_arithmetic(meta: PagedMetadata) -> tuple[dict[str, str], Outcome | None]:
     """torch's own words when plan adds page counts to last_page_len; or, when it doesn't come to that
-    (seq_lens given, or sizes that broadcast), that nobody measured what follows."""
-    if meta.seq_lens is not None:
+    (seq_lens given, a fast plan of CUDA-core decode, sizes that broadcast), that nobody measured what follows."""
+    if meta.seq_lens is not None or meta.fast == "dec":
         return {}, UNMEASURED
     pages = meta.kv_indptr[1:] - meta.kv_indptr[:-1]
     try:

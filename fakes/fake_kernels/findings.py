@@ -81,15 +81,15 @@ class Finding:
 def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome | None:
     """Act on what was found in a call of `during` ("plan" or "run").
 
-    Strict: the first finding is raised as a KernelError. Faithful: the first one that is not harmless
-    counts; an error of that call is raised as the real library words it, anything else is returned for
+    Strict: the first finding is raised as a KernelError. Faithful: the first one that plays a part in
+    the result counts; an error of that call is raised as the real library words it, anything else is returned for
     the kernel to act out (None: nothing is wrong). A case that was not measured is refused.
     """
     for finding in findings:
         if mode.is_strict():
             raise finding.error(path)
         outcome = finding.settled_outcome(path)
-        if outcome.kind == "harmless":
+        if outcome.kind in ("harmless", "ignored"):
             continue
         if outcome.kind == "unmeasured":
             raise _unmeasured(finding, path)

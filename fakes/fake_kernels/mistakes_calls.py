@@ -13,9 +13,10 @@ _EVERY_PATH = ("dec", "tc", "fa2", "fa3")
 _CACHE_READERS = (*_EVERY_PATH, "persistent", "rows")
 
 
-def _everywhere(
+def everywhere(
     raised: type[Exception], message: str, during: str = "run", paths: tuple[str, ...] = _EVERY_PATH
 ) -> dict[str, Outcome]:
+    """The same error on several kernel paths."""
     return dict.fromkeys(paths, raises(raised, message, "plan" if during == "plan" else "run"))
 
 
@@ -26,7 +27,7 @@ RUN_BEFORE_PLAN = Mistake(
         "en": "call plan once a batch, before the first layer.",
         "zh": "每个 batch 在第一层之前调用一次 plan。",
     },
-    real=_everywhere(AttributeError, "'{wrapper}' object has no attribute '_cached_q_data_type'"),
+    real=everywhere(AttributeError, "'{wrapper}' object has no attribute '_cached_q_data_type'"),
 )
 
 CACHE_TYPE = Mistake(
@@ -36,7 +37,7 @@ CACHE_TYPE = Mistake(
         "zh": "{argument} 是 {type}，应当是元组 (k, v) 或者一个张量。",
     },
     fix={"en": "pass (k_cache, v_cache) as a tuple.", "zh": "把 (k_cache, v_cache) 作为元组传入。"},
-    real=_everywhere(
+    real=everywhere(
         KeyError,
         "Unrecognized paged_kv_cache type {cls}, expect a single tensor or a tuple of tensor.",
         paths=_CACHE_READERS,
@@ -57,7 +58,7 @@ CACHE_DIMENSIONS = Mistake(
         "示页大小为 1；"
         "合成一个张量时在页数之后多一维 2。",
     },
-    real=_everywhere(ValueError, "{message}", paths=_CACHE_READERS),
+    real=everywhere(ValueError, "{message}", paths=_CACHE_READERS),
 )
 
 CACHE_SHAPE = Mistake(
@@ -86,7 +87,7 @@ Q_DTYPE = Mistake(
         "en": "pass q_data_type=q.dtype to plan; data_type alone does not set it.",
         "zh": "给 plan 传 q_data_type=q.dtype；只传 data_type 不会改变它。",
     },
-    real=_everywhere(
+    real=everywhere(
         ValueError,
         "The dtype of q {value} does not match the q_data_type {planned} specified in plan function.",
     ),
@@ -99,7 +100,7 @@ K_DTYPE = Mistake(
         "zh": "K 缓存是 {value}，而 plan 的 kv_data_type 是 {planned}。",
     },
     fix={"en": "pass kv_data_type=k_cache.dtype to plan.", "zh": "给 plan 传 kv_data_type=k_cache.dtype。"},
-    real=_everywhere(
+    real=everywhere(
         ValueError,
         "The dtype of k {value} does not match the kv_data_type {planned} specified in plan function.",
     ),
@@ -178,7 +179,7 @@ WINDOW_DIFFERS = Mistake(
         "zh": "run 的 window_left 是 {value}，plan 的是 {planned}。",
     },
     fix={"en": "leave it out at run, or plan again.", "zh": "run 时不要传，或者重新 plan。"},
-    real=_everywhere(AssertionError, "window_left {value} is not the planned {planned}"),
+    real=everywhere(AssertionError, "window_left {value} is not the planned {planned}"),
 )
 
 OUT_MISMATCH = Mistake(
@@ -188,7 +189,7 @@ OUT_MISMATCH = Mistake(
         "zh": "{argument} 是 {got}，需要的是 {expected}。",
     },
     fix={"en": "allocate it with that shape and type.", "zh": "按这个形状和类型分配。"},
-    real=_everywhere(ValueError, "{message}"),
+    real=everywhere(ValueError, "{message}"),
 )
 
 BAD_OPTION = Mistake(
@@ -212,7 +213,7 @@ GRAPH_BUFFERS = Mistake(
         "zh": "indptr 缓冲区有 batch + 1 项，last_page_len 有 batch 项，indices 放得下所有的页；每"
         "种 batch 大小一个 wrapper。",
     },
-    real=_everywhere(ValueError, "{message}", "plan"),
+    real=everywhere(ValueError, "{message}", "plan"),
 )
 
 PLAN_OVERWRITTEN = Mistake(
@@ -268,72 +269,6 @@ CHANGED_AFTER_PLAN = Mistake(
         "en": "The copy is asynchronous: the kernel may see the old or the new values, the "
         "schedule is of the old ones",
         "zh": "拷贝是异步的：kernel 看到的可能是旧值也可能是新值，而调度是按旧值做的",
-    },
-)
-
-BUFFER_NOT_FILLED = Mistake(
-    "buffer_not_filled",
-    what={
-        "en": "{argument} does not hold the batch that fast_decode_plan was given.",
-        "zh": "{argument} 里不是交给 fast_decode_plan 的那个 batch。",
-    },
-    fix={
-        "en": "under CUDA graphs write the batch into the wrapper's buffers, or call plan, which copies it.",
-        "zh": "CUDA graph 下要自己把 batch 写进 wrapper 的缓冲区，或者调用会拷贝的 plan。",
-    },
-    note={
-        "en": "fast_decode_plan copies nothing: the kernel computes the batch that the buffers still hold",
-        "zh": "fast_decode_plan 什么都不拷贝：kernel 算的是缓冲区里原来的 batch",
-    },
-)
-
-FAST_PLAN_FIRST = Mistake(
-    "fast_plan_first",
-    what={
-        "en": "fast_decode_plan was called before any plan.",
-        "zh": "还没有 plan 过就调用了 fast_decode_plan。",
-    },
-    fix={
-        "en": "call plan once: it chooses the kernel that later fast plans go on with.",
-        "zh": "先调用一次 plan：后面的 fast_decode_plan 沿用它选定的 kernel。",
-    },
-    real=_everywhere(
-        RuntimeError,
-        "Error in standard plan: '{wrapper}' object has no attribute '_cached_module'",
-        "plan",
-        ("dec", "tc"),
-    ),
-)
-
-FAST_PLAN_KERNEL = Mistake(
-    "fast_plan_kernel",
-    what={
-        "en": "{argument} is {value}, the last plan chose its kernel for {planned}.",
-        "zh": "{argument} 是 {value}，而上一次 plan 是按 {planned} 选的 kernel。",
-    },
-    fix={
-        "en": "call plan when the types, head_dim, or the presence of window, cap or positions change.",
-        "zh": "类型、head_dim、有无窗口、有无 soft cap、位置编码改变时要调用 plan。",
-    },
-    note={
-        "en": "fast_decode_plan never looks for another kernel: the compiled one runs with what it was compiled for",
-        "zh": "fast_decode_plan 不会另选 kernel：跑的仍是按原来的设置编译的那个",
-    },
-)
-
-FAST_PLAN_OVERRIDE = Mistake(
-    "fast_plan_override",
-    what={
-        "en": "{argument} differs from indptr.",
-        "zh": "{argument} 与 indptr 不一致。",
-    },
-    fix={
-        "en": "give the same numbers on the CPU, or leave it out.",
-        "zh": "在 CPU 上给出同样的数，或者不传。",
-    },
-    note={
-        "en": "The schedule is made from this one, while the kernel reads the lengths from indptr",
-        "zh": "调度按它来做，kernel 却从 indptr 读长度",
     },
 )
 

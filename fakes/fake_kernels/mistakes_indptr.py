@@ -19,6 +19,10 @@ _NEGATIVE_QO = raises(
     RuntimeError,
     "qo_indptr[{next}]{after} - qo_indptr[{at}]{before} should be non-negative",
 )
+INDPTR_TYPE_CHECKED = raises(
+    RuntimeError, "Error in standard plan: indptr.dtype() == dl_int32 ({dtype} vs. int32)"
+)
+"""CUDA-core decode after a fast plan, read in its source: the module of the last plan takes int32."""
 SIZES_DIFFER = raises(RuntimeError, "{broadcast}")
 _SIZES_EVERYWHERE = dict.fromkeys(("dec", "tc", "fa2", "fa3"), SIZES_DIFFER)
 _NO_COUNT_CHECK = {

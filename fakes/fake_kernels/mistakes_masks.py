@@ -1,14 +1,14 @@
 """The ways to give a kernel the wrong mask, positions or sinks: what is wrong with each, and what
 flashinfer 0.7.2.post1 does about it.
 
-Nobody measured these on a GPU. Where the library's Python raises, that error is the outcome; the notes say
+Of these only `SINKS_IGNORED` was measured on a GPU. Where the library's Python raises, that error is the outcome; the notes say
 what its source does with the rest, and faithful mode refuses to guess.
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import raises
+from fake_kernels.outcomes import IGNORED, raises
 
 MASK_SIZE = Mistake(
     "mask_size",
@@ -163,11 +163,26 @@ SINKS_IGNORED = Mistake(
         "en": "use BatchAttentionWithAttentionSinkWrapper, or sinks= of sgl_kernel's flash_attn functions.",
         "zh": "用 BatchAttentionWithAttentionSinkWrapper，或者 sgl_kernel 的 flash_attn 函数的 sinks=。",
     },
+    real=dict.fromkeys(("dec", "tc", "fa2", "fa3"), IGNORED),
     note={
-        "en": "Only the trtllm-gen, cudnn and cute-dsl backends look at sinks; fa2, fa3 and CUDA-core decode "
-        "take the argument and compute without it",
-        "zh": "只有 trtllm-gen、cudnn、cute-dsl 后端会用 sinks；fa2、fa3 和 CUDA core 的 decode 收下这个参数，"
-        "照常按没有 sink 计算",
+        "en": "Only the trtllm-gen, cudnn and cute-dsl backends look at sinks",
+        "zh": "只有 trtllm-gen、cudnn、cute-dsl 后端会用 sinks",
+    },
+)
+
+SINKS_BY_KEYWORD = Mistake(
+    SINKS_IGNORED.code,
+    what={
+        "en": "sinks were given by keyword; a wrapper with a variant takes the variant's values by position.",
+        "zh": "sinks 是按关键字传的；带变体的 wrapper 按位置接收变体的值。",
+    },
+    fix={
+        "en": "pass them behind the cache: run(q, paged_kv_cache, sinks).",
+        "zh": "放在缓存后面按位置传：run(q, paged_kv_cache, sinks)。",
+    },
+    note={
+        "en": "The keyword is for other backends and dropped, so the variant lacks its tensor",
+        "zh": "这个关键字是给别的后端的，会被丢掉，于是变体缺少它的张量",
     },
 )
 

@@ -29,7 +29,8 @@ PATH_NAMES: dict[str, Text] = {
     "rows": {"en": "this operator", "zh": "这个算子"},
 }
 
-Kind = Literal["garbage", "nan", "raises", "illegal", "harmless", "build_fails", "unmeasured"]
+Kind = Literal["garbage", "nan", "raises", "illegal", "harmless", "ignored", "build_fails", "unmeasured"]
+"""harmless: the value plays no part and the result is right. ignored: the option plays no part and was wanted."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,10 @@ _SENTENCES: dict[str, Text] = {
         "en": "doesn't look at this value, so the result happens to be right",
         "zh": "不看这个值，结果碰巧是对的",
     },
+    "ignored": {
+        "en": "accepts it without an error and computes as if it had not been given",
+        "zh": "不报错，照常返回，但当作没有传这个参数来计算",
+    },
     "build_fails": {
         "en": "starts a JIT build for that type, which fails",
         "zh": "为这个类型启动 JIT 编译，编译失败",
@@ -82,6 +87,7 @@ GARBAGE = Outcome("garbage")
 NAN = Outcome("nan")
 ILLEGAL = Outcome("illegal")
 HARMLESS = Outcome("harmless")
+IGNORED = Outcome("ignored")
 BUILD_FAILS = Outcome("build_fails", during="plan")
 UNMEASURED = Outcome("unmeasured")
 

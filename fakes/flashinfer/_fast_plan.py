@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from fake_kernels import mistakes_calls as m
+from fake_kernels import mistakes_fast_plan as m
 from fake_kernels.checks_paged import PagedMetadata
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.outcomes import UNMEASURED
 
 from flashinfer._options import check_positions, only_default, planned_dtypes
 from flashinfer._paged import require_window
@@ -70,8 +71,19 @@ def fast_decode_plan(
     if fixed_split_size is not None and path == "dec":
         raise not_modelled("fixed_split_size", fixed_split_size)
     now = kernel_of(q_dtype, kv_dtype, head_dim, pos_encoding_mode, window_left, logits_soft_cap)
-    settle(_differences(before or now, now), path, during="plan")
-    meta = PagedMetadata(indptr, indices, last_page_len, page_size)
+    compiled = before or now
+    # The types of the last plan stay those that run compares q and K with, so it is run that finds this out.
+    settle(_other_types(compiled, now), path, during="plan")
+    other = list(_other_settings(compiled, now))
+    fault = settle(other, path, during="plan")
+    meta = PagedMetadata(
+        indptr,
+        indices,
+        last_page_len,
+        page_size,
+        copied=self.is_cuda_graph_enabled,
+        fast=path,
+    )
     self._check_vectors(meta, path)
     if self.is_cuda_graph_enabled:
         self._check_graph_batch(meta)
@@ -83,11 +95,13 @@ def fast_decode_plan(
         num_kv_heads=num_kv_heads,
         head_dim=head_dim,
         head_dim_vo=head_dim,
-        q_dtype=q_dtype,
-        kv_dtype=kv_dtype,
+        q_dtype=compiled["q_data_type"],
+        kv_dtype=compiled["kv_data_type"],
         non_blocking=non_blocking,
         in_place=True,
     )
+    plan.fault = plan.fault or fault
+    plan.compiled = compiled if other else None
     self._keep(plan, arguments)
     self._keep_scoring(
         causal=False,
@@ -114,15 +128,41 @@ def kernel_of(
         "kv_data_type": kv_dtype,
         "head_dim": head_dim,
         "pos_encoding_mode": pos_encoding_mode,
-        "window_left": "none" if window_left == -1 else "a window",
-        "logits_soft_cap": "a cap" if logits_soft_cap else "none",
+        "window_left": window_left,
+        "logits_soft_cap": logits_soft_cap,
     }
 
 
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[Finding]:
-    for name, value in now.items():
-        if value != before[name]:
-            yield Finding(m.FAST_PLAN_KERNEL, name, {"value": str(value), "planned": str(before[name])})
+def _is_other(name: str, compiled: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether an argument asks for another kernel: of window and cap only their presence is compiled in."""
+    before, asked = compiled[name], now[name]
+    if name == "window_left":
+        before, asked = before == -1, asked == -1
+    elif name == "logits_soft_cap":
+        before, asked = bool(before), bool(asked)
+    return bool(before != asked)
+
+
+def _other_types(compiled: dict[str, Any], now: dict[str, Any]) -> Iterator[Finding]:
+    for name, tensor in (("q_data_type", "q"), ("kv_data_type", "k")):
+        if _is_other(name, compiled, now):
+            yield Finding(m.FAST_PLAN_TYPE, name, {**_told(name, compiled, now), "tensor": tensor})
+
+
+def _other_settings(compiled: dict[str, Any], now: dict[str, Any]) -> Iterator[Finding]:
+    """Measured were a smaller head_dim, and a window or a cap for a kernel that has none; not the other way round."""
+    for name, mistake, measured in (
+        ("head_dim", m.FAST_PLAN_HEAD_DIM, now["head_dim"] < compiled["head_dim"]),
+        ("pos_encoding_mode", m.FAST_PLAN_KERNEL, False),
+        ("window_left", m.FAST_PLAN_WINDOW, compiled["window_left"] == -1),
+        ("logits_soft_cap", m.FAST_PLAN_CAP, not compiled["logits_soft_cap"]),
+    ):
+        if _is_other(name, compiled, now):
+            yield Finding(mistake, name, _told(name, compiled, now), None if measured else UNMEASURED)
+
+
+def _told(name: str, compiled: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
+    return {"value": str(now[name]), "planned": str(compiled[name])}
 
 
 def _override(given: torch.Tensor | None, indptr: torch.Tensor) -> Iterator[Finding]:

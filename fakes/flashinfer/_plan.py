@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import torch
 from fake_kernels import mistakes_calls as m
+from fake_kernels import mistakes_fast_plan as mf
 from fake_kernels.checks_paged import check_pages
 from fake_kernels.findings import Finding
-from fake_kernels.outcomes import Outcome, Path
+from fake_kernels.outcomes import UNMEASURED, Outcome, Path
 from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots
 from fake_kernels.reference import Request
 from fake_kernels.variants import CustomMask
@@ -37,6 +39,8 @@ class Plan:
     - `sources` pairs each of the caller's tensors with its contents at plan time; empty when the copy
       was a blocking one, because then later changes are none of the plan's business.
     - `unfilled` has the buffers that did not hold the batch at a plan that copies nothing, with what they held.
+    - `compiled` is what the kernel was compiled for, under the names of plan's arguments, where this plan asks for another
+      head_dim, window or cap (a fast plan in faithful mode); else None.
     - `fault` is what a launch acts out in faithful mode; always None in strict mode.
     - `has_run` only ever goes from False to True.
     """
@@ -62,6 +66,7 @@ class Plan:
     has_run: bool = False
     in_place: bool = False
     unfilled: dict[str, torch.Tensor] = field(default_factory=dict)
+    compiled: dict[str, Any] | None = None
     _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
         default=None, repr=False
     )
@@ -75,10 +80,15 @@ class Plan:
         """Tensors of the caller, and graph buffers, that are no longer what was planned, or never were."""
         for key, held in self.unfilled.items():
             if torch.equal(self.arrays[key], held):
-                yield Finding(m.BUFFER_NOT_FILLED, f"{self.names[key]}_buffer")
+                yield Finding(mf.BUFFER_NOT_FILLED, f"{self.names[key]}_buffer")
         for argument, (tensor, before) in self.sources.items():
             if tensor.shape != before.shape or not torch.equal(tensor, before):
-                yield Finding(m.CHANGED_AFTER_PLAN, argument)
+                if self.in_place:
+                    # Only other pages were measured; other lengths meet a schedule that isn't theirs.
+                    outcome = None if argument == self.names["indices"] else UNMEASURED
+                    yield Finding(mf.CHANGED_AFTER_FAST_PLAN, argument, {}, outcome)
+                else:
+                    yield Finding(m.CHANGED_AFTER_PLAN, argument)
         if self.graph:
             now = self.arrays["indptr"].tolist()
             for i, (was, value) in enumerate(zip(self.planned_indptr, now, strict=False)):

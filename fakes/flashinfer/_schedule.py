@@ -66,7 +66,7 @@ def batch_of(
     arguments: what the caller gave to plan, by the library's names. max_rows: under CUDA graphs the most rows of q
     that plans of this wrapper may have. built_for: see `Batch`.
     """
-    if plan.fault is not None:
+    if plan.fault is not None or plan.compiled is not None:
         return None
     indptr = plan.arrays["indptr"].tolist()
     pages = tuple(indptr[i + 1] - indptr[i] for i in range(plan.batch))

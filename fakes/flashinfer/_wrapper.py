@@ -30,6 +30,7 @@ from flashinfer._cache import kv_heads_of, page_size_of
 from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
 from flashinfer._jit import JitVariant
 from flashinfer._options import check_positions, only_default, position_parts, refuse_option
+from flashinfer._other_kernel import attend_as_compiled, window_and_cap
 from flashinfer._plan import (
     Plan,
     arrays_in_place,
@@ -270,13 +271,18 @@ class AttentionWrapper(Scheduled):
         requests = plan.requests(page_size_of(k_cache, layout), k_cache.shape[0])
         if q.shape[1] % kv_heads_of(k_cache, layout):
             k_cache, v_cache = self._with_broken_groups(q.shape[1], k_cache, v_cache, layout)
+        if plan.compiled is not None:
+            told = (plan.compiled, q, k_cache, v_cache, requests, variant)
+            return attend_as_compiled(*told, layout=layout, with_lse=with_lse)
         return attend(q, k_cache, v_cache, requests, variant, layout=layout, with_lse=with_lse)
 
     def _variant(self, plan: Plan, q: torch.Tensor, args: tuple[Any, ...]) -> Variant:
         """What the plan and the forward() before this run say about scores. A custom mask takes the place
         of the causal one."""
         scale = q.shape[-1] ** -0.5 if self._sm_scale is None else self._sm_scale
-        cap = self._logits_soft_cap or 0.0
+        window, cap = self._window_left, self._logits_soft_cap or 0.0
+        if plan.compiled is not None:
+            window, cap = window_and_cap(plan.compiled, plan.path, window, cap)
         causal = self._causal and not plan.masks
         if self._jit is None:
             only_default(args=(args, ()))
@@ -284,7 +290,7 @@ class AttentionWrapper(Scheduled):
                 self._pos_encoding_mode, self._rope_scale, self._rope_theta, plan.num_qo_heads
             )
             more = (*positions, *plan.masks)
-            return Variant(scale, causal, self._window_left, soft_cap=cap, more=more)
+            return Variant(scale, causal, window, soft_cap=cap, more=more)
         known = {
             "sm_scale": scale,
             "logits_soft_cap": cap,
@@ -366,6 +372,12 @@ class AttentionWrapper(Scheduled):
             yield Finding(m.PLAN_OVERWRITTEN, "_int_workspace_buffer")
         yield from plan.changes()
         yield from plan.page_findings(k_cache.shape[0])
+
+    def _check_sinks(self, sinks: torch.Tensor | None) -> None:
+        """run's sinks=, which none of these kernels uses."""
+        if sinks is not None:
+            mistake = mm.SINKS_IGNORED if self._jit is None else mm.SINKS_BY_KEYWORD
+            settle([Finding(mistake, "sinks")], self._path(), during="run")
 
     def _row_findings(self, plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
         raise NotImplementedError

@@ -14,8 +14,7 @@ import torch
 from fake_kernels import mistakes_calls as m
 from fake_kernels.checks_paged import PagedMetadata
 from fake_kernels.errors import not_modelled
-from fake_kernels.findings import Finding, require_context, settle
-from fake_kernels.mistakes_masks import SINKS_IGNORED
+from fake_kernels.findings import Finding, require_context
 from fake_kernels.outcomes import GARBAGE, UNMEASURED, Path, raises
 
 from flashinfer._fast_plan import fast_decode_plan, kernel_of
@@ -254,8 +253,7 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
                 stacklevel=2,
             )
             only_default(q_len_per_req=(q_len_per_req, 1))
-        if sinks is not None:
-            settle([Finding(SINKS_IGNORED, "sinks")], self._path(), during="run")
+        self._check_sinks(sinks)
         result, natural = self._launch_pages(
             q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse
         )

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_paged import PagedMetadata
-from fake_kernels.findings import Finding, require_context, settle
-from fake_kernels.mistakes_masks import SINKS_IGNORED
+from fake_kernels.findings import require_context
 
 from flashinfer._options import check_positions, only_default, path_of, planned_dtypes
 from flashinfer._paged import PagedWrapper, require_window
@@ -230,8 +229,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, 
             use_fp16_softmax=(use_fp16_softmax, None),
             uses_spcompress=(uses_spcompress, None),
         )
-        if sinks is not None:
-            settle([Finding(SINKS_IGNORED, "sinks")], self._path(), during="run")
+        self._check_sinks(sinks)
         self._check_lse_form(lse_base, lse_layout)
         result, natural = self._launch_pages(
             q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse

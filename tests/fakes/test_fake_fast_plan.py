@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -51,7 +52,7 @@ def fill(buffers: dict[str, torch.Tensor], batch: PagedBatch) -> None:
     buffers["last_page_len_buffer"].copy_(batch.last)
 
 
-ONE, TWO = make_batch((17, 5, 40), seed=1), make_batch((33, 16, 2), seed=2)
+ONE, TWO = make_batch((17, 5, 40), seed=1), make_batch((33, 16, 2), seed=2, spare_pages=6)  # 11 pages each
 
 
 @pytest.mark.parametrize("path", DECODE_PATHS)
@@ -75,21 +76,117 @@ def test_before_any_plan(path: str) -> None:
         fast(wrapper_for(path), ONE)
 
 
-@pytest.mark.parametrize(
-    ("argument", "told"),
-    [
-        ("q_data_type", {"q_data_type": torch.bfloat16}),
-        ("window_left", {"window_left": 7}),
-        ("logits_soft_cap", {"logits_soft_cap": 30.0}),
-    ],
-)
-def test_the_kernel_is_that_of_the_last_plan(argument: str, told: dict[str, Any]) -> None:
-    wrapper = wrapper_for("dec")
-    plan(wrapper, ONE)
-    run(wrapper, ONE)
-    assert refused("fast_plan_kernel", lambda: fast(wrapper, TWO, **told)).argument == argument
+OTHER_KERNELS: dict[str, dict[str, Any]] = {
+    "q_data_type": {"q_data_type": torch.bfloat16},
+    "kv_data_type": {"kv_data_type": torch.bfloat16},
+    "pos_encoding_mode": {"pos_encoding_mode": "ALIBI"},
+    "window_left": {"window_left": 7},
+    "logits_soft_cap": {"logits_soft_cap": 1.5},
+}
+
+
+def planned_once(path: str, batch: PagedBatch = ONE) -> Any:
+    wrapper = wrapper_for(path)
+    plan(wrapper, batch)
+    run(wrapper, batch)
+    return wrapper
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+@pytest.mark.parametrize("argument", OTHER_KERNELS)
+def test_the_kernel_is_that_of_the_last_plan(path: str, argument: str) -> None:
+    wrapper = planned_once(path)
+    error = refused("fast_plan_kernel", lambda: fast(wrapper, TWO, **OTHER_KERNELS[argument]))
+    assert error.argument == argument
+    assert "{" not in error.text("en") + error.text("zh")
+
+
+def test_another_head_dim_is_another_kernel() -> None:
+    narrow = make_batch((33, 16, 2), seed=2, head_dim=32)
+    assert refused("fast_plan_kernel", lambda: fast(planned_once("dec"), narrow)).argument == "head_dim"
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+@pytest.mark.parametrize("planned", [{"window_left": 7}, {"logits_soft_cap": 1.5}])
+def test_a_window_or_cap_that_is_left_out_is_another_kernel_too(path: str, planned: dict[str, Any]) -> None:
+    wrapper = planned_once(path, ONE.but(plan_options=planned))
+    assert refused("fast_plan_kernel", lambda: fast(wrapper, TWO)).argument == next(iter(planned))
+    with mode.use("faithful"):  # measured was only the other direction
+        refused("not_modelled", lambda: fast(wrapper, TWO))
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_faithful_another_type_is_found_by_run(path: str) -> None:
+    half = TWO.but(q=TWO.q.bfloat16(), k=TWO.k.bfloat16(), v=TWO.v.bfloat16())
+    message = "The dtype of q torch.bfloat16 does not match the q_data_type torch.float16 specified in plan function."
     with mode.use("faithful"):
-        refused("not_modelled", lambda: fast(wrapper, TWO, **told))
+        wrapper = planned_once(path)
+        fast(wrapper, half)
+        with pytest.raises(ValueError, match=re.escape(message)) as plain:
+            run(wrapper, half)
+        assert not isinstance(plain.value, KernelError)
+        assert torch.equal(
+            run(wrapper, TWO), plan_and_run(path, TWO)
+        )  # the type of the last plan still counts
+    with pytest.raises(ValueError, match=re.escape(message)):
+        fast(planned_once(path), half)
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_faithful_a_cap_is_ignored_by_a_kernel_without(path: str) -> None:
+    with mode.use("faithful"):
+        wrapper = planned_once(path)
+        fast(wrapper, TWO, logits_soft_cap=1.5)
+        assert torch.equal(run(wrapper, TWO), plan_and_run(path, TWO))
+        assert wrapper.plan_info is None
+        fast(wrapper, TWO)
+        assert wrapper.plan_info is not None
+
+
+def test_faithful_a_window_is_ignored_by_cuda_cores_and_wrong_on_tensor_cores() -> None:
+    with mode.use("faithful"):
+        for path in DECODE_PATHS:
+            wrapper = planned_once(path)
+            fast(wrapper, TWO, window_left=7)
+            out, without = run(wrapper, TWO), plan_and_run(path, TWO)
+            windowed = plan_and_run(path, TWO.but(plan_options={"window_left": 7}))
+            if path == "dec":
+                assert torch.equal(out, without)
+                continue
+            assert torch.equal(out, run(wrapper, TWO))
+            assert bool(out.isfinite().all())
+            for right in (without, windowed):
+                assert not torch.allclose(out, right, atol=1e-2)
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+@pytest.mark.parametrize("layout", ["NHD", "HND"])
+def test_faithful_narrow_heads_under_a_wide_kernel(path: str, layout: str) -> None:
+    wide, narrow = (make_batch((33, 16, 2), seed=2, head_dim=dim) for dim in (128, 64))
+    if layout == "HND":
+        wide, narrow = (
+            b.but(k=b.k.transpose(1, 2).contiguous(), v=b.v.transpose(1, 2).contiguous())
+            for b in (wide, narrow)
+        )
+    with mode.use("faithful"):
+        wrapper = wrapper_for(path, kv_layout=layout)
+        plan(wrapper, wide)
+        run(wrapper, wide)
+        fast(wrapper, narrow)
+        out, lse = wrapper.run_return_lse(narrow.q, (narrow.k, narrow.v))
+        assert out.shape == narrow.q.shape
+        assert lse.shape == narrow.q.shape[:2]
+        assert bool(out.isfinite().all())
+        assert torch.equal(run(wrapper, narrow), run(wrapper, narrow))
+        own = wrapper_for(path, kv_layout=layout)
+        plan(own, narrow)
+        assert not torch.allclose(out, run(own, narrow), atol=1e-2)
+        fast(wrapper, wide)  # and what it was compiled for is right as before
+        assert torch.equal(run(wrapper, wide), run(wrapper, wide))
+        other_way = wrapper_for(path, kv_layout=layout)
+        plan(other_way, narrow)
+        run(other_way, narrow)
+        refused("not_modelled", lambda: fast(other_way, wide))
 
 
 def test_another_window_of_the_same_kernel_is_a_window() -> None:
@@ -115,13 +212,28 @@ def test_the_tensors_are_read_when_the_kernel_runs(path: str, non_blocking: bool
 
     wrapper, batch = planned()
     batch.indices.copy_(batch.indices.flip(0))
-    assert refused("changed_after_plan", lambda: run(wrapper, batch)).argument == "indices"
+    error = refused("changed_after_plan", lambda: run(wrapper, batch))
+    assert error.argument == "indices"
+    assert "fast_decode_plan" in error.what["en"]
+    assert "fast_decode_plan" in error.what["zh"]
     with mode.use("faithful"):
         wrapper, batch = planned()
         right = run(wrapper, batch)
         batch.indices.copy_(batch.indices.flip(0))
         assert torch.equal(run(wrapper, batch), plan_and_run(path, batch))
         assert not torch.equal(run(wrapper, batch), right)
+
+
+@pytest.mark.parametrize("name", ["indptr", "last"])
+def test_faithful_other_lengths_after_the_plan_were_not_measured(name: str) -> None:
+    batch = TWO.but(indptr=TWO.indptr.clone(), last=TWO.last.clone())
+    wrapper = planned_once("dec")
+    fast(wrapper, batch)
+    changed = getattr(batch, name)
+    changed[1] -= 1
+    refused("changed_after_plan", lambda: run(wrapper, batch))
+    with mode.use("faithful"):
+        refused("not_modelled", lambda: run(wrapper, batch))
 
 
 @pytest.mark.parametrize("path", DECODE_PATHS)
@@ -160,6 +272,33 @@ def test_under_graphs_a_buffer_that_was_not_filled(name: str) -> None:
     assert error.argument == f"{name}_buffer"
 
 
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_faithful_under_graphs_the_batch_in_the_buffers_is_computed(path: str) -> None:
+    """Measured: not one bit of the batch that fast_decode_plan was given, also where only a part was not filled."""
+    with mode.use("faithful"):
+        wrapper, buffers = graph_wrapper(ONE, path)
+        plan(wrapper, ONE)
+        run(wrapper, ONE)
+        fast(wrapper, TWO)
+        assert torch.equal(run(wrapper, TWO), plan_and_run(path, ONE.but(q=TWO.q, k=TWO.k, v=TWO.v)))
+        fill(buffers, TWO)
+        assert torch.equal(run(wrapper, TWO), plan_and_run(path, TWO))
+        buffers["indices_buffer"][: len(ONE.indices)] = ONE.indices
+        fast(wrapper, TWO)
+        mixed = TWO.but(indices=buffers["indices_buffer"][: len(TWO.indices)].clone())
+        assert torch.equal(run(wrapper, TWO), plan_and_run(path, mixed))
+
+
+def test_under_graphs_only_the_buffers_are_read() -> None:
+    """Of the other arrays not more than their lengths: their types and strides are no matter."""
+    wrapper, buffers = graph_wrapper(ONE, "dec")
+    plan(wrapper, ONE)
+    run(wrapper, ONE)
+    fill(buffers, TWO)
+    fast(wrapper, TWO.but(indices=TWO.indices.long(), last=TWO.last.long()))
+    assert torch.equal(run(wrapper, TWO), plan_and_run("dec", TWO))
+
+
 def test_under_graphs_the_batch_is_as_large_as_the_buffers() -> None:
     wrapper, _ = graph_wrapper(ONE, "dec")
     plan(wrapper, ONE)
@@ -181,3 +320,21 @@ def test_page_lists_are_checked_as_in_plan() -> None:
     run(wrapper, ONE)
     refused("last_page_len_too_large", lambda: fast(wrapper, TWO.but(last=TWO.last + 99)))
     assert wrapper.plan_count == 1
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_faithful_no_module_is_built_and_cuda_cores_add_no_lengths(path: str) -> None:
+    """So another type of indptr meets the check of the compiled module, and a missing 0 not even torch's."""
+    long, short = TWO.but(indptr=TWO.indptr.long()), TWO.but(indptr=TWO.indptr[1:].clone())
+    refused("kv_indptr_not_int32", lambda: fast(planned_once(path), long))
+    refused("kv_indptr_no_leading_zero", lambda: fast(planned_once(path), short))
+    with mode.use("faithful"):
+        wrapper = planned_once(path)
+        if path == "dec":
+            with pytest.raises(RuntimeError, match=r"indptr.dtype\(\) == dl_int32 \(int64 vs. int32\)"):
+                fast(wrapper, long)
+            refused("not_modelled", lambda: fast(wrapper, short))
+            return
+        refused("not_modelled", lambda: fast(wrapper, long))
+        with pytest.raises(RuntimeError, match="The size of tensor a"):
+            fast(wrapper, short)

@@ -178,6 +178,9 @@ def test_sinks_of_run_are_refused_because_the_kernels_drop_them(path: str) -> No
     error = refused(lambda: wrapper.run(batch.q, (batch.k, batch.v), sinks=torch.zeros(8)))
     assert error.code == "sinks_ignored"
     assert "BatchAttentionWithAttentionSinkWrapper" in error.fix["en"]
+    with mode.use("faithful"):  # measured: exactly the result without them
+        out = wrapper.run(batch.q, (batch.k, batch.v), sinks=torch.full((8,), 5.0))
+    assert torch.equal(out, wrapper.run(batch.q, (batch.k, batch.v)))
 
 
 def sink_wrapper(**options: Any) -> Any:
@@ -206,4 +209,7 @@ def test_the_sink_wrapper_is_compiled_for_one_kind_of_plan() -> None:
     for wrong in (sinks[:4], sinks.half()):
         assert refused(lambda s=wrong: wrapper.run(BATCH.q, (BATCH.k, BATCH.v), s)).code == "sinks_shape"
     assert refused(lambda: wrapper.run(BATCH.q, (BATCH.k, BATCH.v))).code == "jit_argument"
+    by_keyword = refused(lambda: wrapper.run(BATCH.q, (BATCH.k, BATCH.v), sinks=sinks))
+    assert by_keyword.code == "sinks_ignored"
+    assert "run(q, paged_kv_cache, sinks)" in by_keyword.fix["en"]
     assert refused(lambda: sink_wrapper(pos_encoding_mode="ALIBI")).code == "not_modelled"

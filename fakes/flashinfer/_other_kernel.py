@@ -1,0 +1,47 @@
+"""What a kernel computes that was compiled for other settings than the batch's: after `fast_decode_plan`, in faithful mode.
+
+Measured on an H200: a kernel without a soft cap doesn't apply one, CUDA-core decode without a window neither; a tensor-core
+kernel without a window, and heads of 64 under a kernel of 128, give wrong numbers. Which ones is not known where this says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from fake_kernels.outcomes import Path
+from fake_kernels.reference import Layout, Request, attend
+from fake_kernels.variants import Variant
+
+
+def window_and_cap(compiled: Mapping[str, Any], path: Path, window: int, cap: float) -> tuple[int, float]:
+    """The window and the soft cap that the kernel applies when it is asked for these."""
+    if compiled["window_left"] == -1 and window != -1:
+        # The tensor-core kernel computed neither with the window nor without it: here it sees twice as far.
+        window = 2 * window + 1 if path == "tc" else -1
+    return window, cap if compiled["logits_soft_cap"] else 0.0
+
+
+def attend_as_compiled(
+    compiled: Mapping[str, Any],
+    q: torch.Tensor,
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor,
+    requests: Sequence[Request],
+    variant: Variant,
+    *,
+    layout: Layout,
+    with_lse: bool,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """`attend` with the head_dim of the kernel: each head is read with what lies behind it, and as much is written."""
+    wide = (_as_wide(x, compiled["head_dim"]) for x in (q, k_cache, v_cache))
+    out, lse = attend(*wide, requests, variant, layout=layout, with_lse=with_lse)
+    return out[..., : q.shape[-1]].contiguous(), lse
+
+
+def _as_wide(x: torch.Tensor, head_dim: int) -> torch.Tensor:
+    """x with `head_dim` entries in its last dimension, as they follow in memory; 0 behind its end."""
+    x = x.contiguous()
+    memory = torch.cat([x.flatten(), x.new_zeros(head_dim - x.shape[-1])])
+    return memory.as_strided((*x.shape[:-1], head_dim), x.stride())

@@ -77,7 +77,7 @@ def _texts(code: int) -> tuple[str, str]:
             gettext("What was sent is larger than this site accepts. A submission has a few kilobytes."),
         ),
         429: (
-            gettext("Too often"),
+            gettext("Too many requests"),
             gettext("This has been tried too often in a short time. Wait a little, then try again."),
         ),
         500: (

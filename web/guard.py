@@ -85,7 +85,7 @@ def _closed() -> tuple[Response | str, int]:
     if wants_json():
         return jsonify(
             error=gettext(
-                "This browser has to enter anew. Your text is kept: open the start address that the terminal shows, "
+                "This browser has to be let in again. Your text is kept: open the start address that the terminal shows, "
                 "then send it again."
             )
         ), 403

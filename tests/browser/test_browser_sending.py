@@ -11,7 +11,7 @@ from judge.packages import survey
 
 pytestmark = pytest.mark.browser
 P200 = survey().packages[200]
-REFUSED = "Too often. Wait a little."
+REFUSED = "Too many requests. Wait a little."
 
 
 def focused(page):

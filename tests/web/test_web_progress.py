@@ -40,7 +40,7 @@ def test_progress_counts_what_is_solved():
 
 @pytest.mark.parametrize(
     ("lang", "first", "later"),
-    [("zh", ["从这里开始"], ["下一题", "已解决 1 / "]), ("en", ["Begin with"], ["Next", "1 of "])],
+    [("zh", ["从这里开始"], ["下一题", "已解决 1 / "]), ("en", ["Start with"], ["Next", "1 of "])],
 )
 def test_the_map_shows_where_i_am(app, browser, judge_all, lang, first, later):
     page = browser.get("/", lang).text

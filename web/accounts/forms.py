@@ -42,7 +42,7 @@ class NewPassword(FlaskForm):  # type: ignore[misc]
 
 
 class ChangePassword(NewPassword):
-    current = _password(_("Present password"), "current-password")
+    current = _password(_("Current password"), "current-password")
 
 
 class NewAccount(NewPassword):

@@ -42,7 +42,7 @@ def clean_name(text: str, most: int = MOST_NAME) -> str:
         if is_unseen(c) and not c.isspace():
             raise NameRefused(
                 gettext(
-                    "The name has a character that cannot be seen (U+%(code)s). Type it anew instead of pasting it.",
+                    "The name has an invisible character (U+%(code)s). Type it again instead of pasting it.",
                     code=f"{ord(c):04X}",
                 )
             )

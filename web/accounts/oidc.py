@@ -98,7 +98,7 @@ def account_of(db: Session, subject: str, claims: Mapping[str, Any], settings: S
         if settings.registration != "open":
             raise AccountRefused(
                 gettext(
-                    "You are not on this site's list. Ask your teacher to enter you as “%(login)s”.",
+                    "You are not on this site's list. Ask your teacher to add you as “%(login)s”.",
                     login=login,
                 )
             )

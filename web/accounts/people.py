@@ -87,7 +87,7 @@ def reset_password(session: Session, user: User, actor: str) -> str:
     if user.oidc_subject:
         raise AccountRefused(
             gettext(
-                "%(name)s signs in at the school and has no password here. If that fails, it has to be mended there.",
+                "%(name)s signs in at the school and has no password here. If that fails, it has to be repaired there.",
                 name=user.name,
             )
         )

@@ -107,7 +107,7 @@ def set_up() -> Page:
     form = NewAccount()
     if form.validate_on_submit() and (user := made(form, Role.ADMIN)) is not None:
         sign_in(user, remember=False)
-        flash(gettext("You administer this site now. Next: make an account for each teacher, here."))
+        flash(gettext("You administer this site now. Next: create an account for each teacher, here."))
         return redirect(url_for("admin.accounts"), 303)
     return render_template("accounts/new.html", form=form, first=True), 422 if form.errors else 200
 
@@ -155,7 +155,7 @@ def change_password() -> Page:
     form: NewPassword = NewPassword() if me.must_change_password else ChangePassword()
     if form.validate_on_submit():
         if isinstance(form, ChangePassword) and not passwords.matches(me.password_hash, form.current.data):
-            form.current.errors = [gettext("This is not your present password.")]
+            form.current.errors = [gettext("This is not your current password.")]
             return render_template("accounts/password.html", form=form, me=me), 401
         try:
             hashed = passwords.hashed(form.new.data, login=me.login)
@@ -169,7 +169,7 @@ def change_password() -> Page:
             form.new.errors = [str(refused)]
         else:
             sign_in(user, remember=session.permanent)
-            flash(gettext("The password is changed. Other devices have to sign in anew."))
+            flash(gettext("The password is changed. Other devices have to sign in again."))
             return redirect(url_for(".show"), 303)
     return render_template("accounts/password.html", form=form, me=me), 422 if form.errors else 200
 

@@ -28,7 +28,7 @@ def _warning(code: str) -> str:
     texts: dict[str, str] = {
         "no_worker": gettext("No worker is there: nothing is judged. Look into the log of the worker."),
         "slow": gettext("Somebody has been waiting for more than a minute."),
-        "disk": gettext("There is little room left on the disk: when it is full, nothing can be submitted."),
+        "disk": gettext("Little disk space is left: when it is used up, nothing can be submitted."),
         "system_errors": gettext(
             "Within the last hour the judge itself has failed. The worker's log says how."
         ),

@@ -53,12 +53,10 @@ def seat(number: int, *, teaching: bool = False, changing: bool = False) -> Seat
             409,
             gettext("The class is archived"),
             gettext(
-                "It is for reading, and nothing in it changes. Take it up again first, on the page of the class."
+                "It is for reading, and nothing in it changes. Reopen it first, on the page of the class."
             )
             if mine.teaches
-            else gettext(
-                "It is for reading, and nothing in it changes. Ask its teacher to take it up again."
-            ),
+            else gettext("It is for reading, and nothing in it changes. Ask its teacher to reopen it."),
         )
     return mine
 

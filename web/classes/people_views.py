@@ -100,7 +100,7 @@ def add(number: int) -> Page:
             if user is None:
                 if not (form.name.data or "").strip():
                     text = gettext(
-                        "There is no account with this sign-in name. Write a name too, and one is made."
+                        "There is no account with this sign-in name. Write a name too, and one is created."
                     )
                     raise NameRefused(text)
                 drawn = passwords.draw()
@@ -159,7 +159,8 @@ def _removed(session: Session, account: User, number: int) -> str:
     )
     if services().settings.registration in ("link", "open") and links.open_ones(session, number):
         text += " " + gettext(
-            "The class has an open link, and whoever has it can make another account: close it below if you do not want that."
+            "The class has an open invite link, and whoever has it can create another account: close it below if you do not "
+            "want that."
         )
     return text
 
@@ -175,7 +176,7 @@ def new_password(number: int, user: int) -> Page:
             changed = session.get_one(User, account.id)
             if not member.account_made_here or changed.role != Role.LEARNER:
                 text = gettext(
-                    "The account of %(name)s was not made by this class. An administrator can give it a new password.",
+                    "The account of %(name)s was not created by this class. An administrator can give it a new password.",
                     name=changed.name,
                 )
                 raise AccountRefused(text)

@@ -188,7 +188,7 @@ def _table(text: str) -> tuple[tuple[int, int], list[tuple[int, list[str]]]]:
     if len(lines) > MOST_ROWS + 1:
         raise RosterRefused(
             gettext(
-                "The file has %(n)s lines; at most %(most)s people can be entered at once.",
+                "The file has %(n)s lines; at most %(most)s people can be imported at once.",
                 n=len(lines),
                 most=MOST_ROWS,
             )

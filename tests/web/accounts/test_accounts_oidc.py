@@ -166,7 +166,7 @@ def test_nor_one_with_rights(app, store, provider, visitor, role):
 
 def test_a_stranger_is_told_whom_to_ask(app, store, provider, visitor):
     assert go(visitor).location == "/login"
-    assert "Ask your teacher to enter you as “s001”" in visitor.get("/login").text
+    assert "Ask your teacher to add you as “s001”" in visitor.get("/login").text
     with store.read() as session:
         assert session.scalars(select(User)).all() == []
 

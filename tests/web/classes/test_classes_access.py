@@ -107,7 +107,7 @@ def test_whoever_leaves_takes_their_work_along(school, assignment, judged):
 def test_a_teacher_gives_passwords_only_to_accounts_of_their_roster(school, store):
     refused = school.teacher.post(f"{school.path}/people/2/password", {}, page=school.path)
     assert refused.status_code == 403, "ada's account was there before"
-    assert "The account of Ada was not made by this class" in refused.text
+    assert "The account of Ada was not created by this class" in refused.text
     school.teacher.post(f"{school.path}/people/enter", {"rows": "n1,New One"}, page=school.path)
     with store.read() as session:
         number = session.scalars(select(User.id).where(User.login == "n1")).one()
@@ -191,7 +191,7 @@ def test_who_was_taken_out_does_not_come_back_by_a_link(school, store):
     assert school.teacher.post(f"{school.path}/people/2/remove", {}, page=school.path).status_code == 303
     told = school.teacher.get(f"{school.path}/people").text
     assert "Ada is out of the class. Links do not let this account in again" in told
-    assert "can make another account" not in told, "on this site only a roster makes accounts"
+    assert "can create another account" not in told, "on this site only a roster makes accounts"
     for way in (old, link(school.teacher)):
         refused = school.ada.post(way, {}, page="/classes")
         assert refused.status_code == 403
@@ -224,7 +224,7 @@ def test_where_a_link_makes_accounts_removal_says_so(school, settings, has_link)
     teacher.post(f"{school.path}/people/2/remove", {}, page=school.path)
     told = teacher.get(f"{school.path}/people").text
     assert "Ada is out of the class" in told
-    assert ("whoever has it can make another account" in told) is has_link
+    assert ("whoever has it can create another account" in told) is has_link
 
 
 def test_a_teacher_who_goes_is_not_left_on_a_page_that_is_none(school):

@@ -68,7 +68,7 @@ def test_whatever_changes_a_class_refuses_when_it_is_archived(app, archived, sto
         )
         assert answer.status_code == 409, rule
         assert "The class is archived" in answer.text, rule
-        assert "Take it up again first" in answer.text, rule
+        assert "Reopen it first" in answer.text, rule
     assert content(store) == before
 
 

@@ -135,11 +135,11 @@ def test_it_is_taken_back_and_all_of_it_is_in_the_log(school, over, judged, stor
     extend(school, path, "2097-01-01T12:00")
     page = school.teacher.get(f"{path}/grades/2").text
     assert "2097-01-01 12:00 (Asia/Shanghai)" in page
-    assert "Take the extension back" in page
+    assert "Withdraw the extension" in page
     back = school.teacher.post(f"{path}/grades/2/deadline/back", {}, page=school.path)
     assert back.status_code == 303
     assert "it no longer counts" in school.ada.get(path).text
-    assert "Take the extension back" not in school.teacher.get(f"{path}/grades/2").text
+    assert "Withdraw the extension" not in school.teacher.get(f"{path}/grades/2").text
     with store.read() as session:
         assert session.scalars(select(Extension)).all() == []
         said = session.execute(

@@ -15,7 +15,7 @@ from judge.core.values import display_outputs, printable, size_of, to_display
 from judge.core.verdict import CaseResult, Message
 from judge.exam import Exam, case_frame
 from judge.patience import Patience
-from judge.told import UNSUPPORTED, clean, exception_message, redacted_ending
+from judge.told import UNSUPPORTED, exception_message, redacted_ending
 
 SHOWN_MISMATCHES = 6
 MOST_APART = 4096  # size of an output that is still shown to tell mistakes apart
@@ -141,7 +141,7 @@ class Sitting:
         result.status = Status.RUNTIME_ERROR
         if failure.type == UNSUPPORTED:
             field, _, name = failure.text.partition("\0")
-            params = {"field": "" if hidden else clean(field), "type": "unsupported" if hidden else name}
+            params = {"field": "" if hidden else field, "type": "unsupported" if hidden else name}
             result.message = Message("unsupported_type", params)
             return
         result.message = exception_message("exception", failure, self.source_lines, hidden)

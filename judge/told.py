@@ -18,7 +18,9 @@ def reported_failure(body: dict[str, Any]) -> Failure:
     """A child's report of a failure, believed only in its form."""
     detail = body.get("unsupported")
     if isinstance(detail, dict):
-        return Failure(UNSUPPORTED, text=f"{detail.get('field', '')}\0{clean(str(detail.get('type', '')))}")
+        # Both cleaned before they are joined: a NUL of the submission's own would move the border between them.
+        field, kind = (clean(str(detail.get(key, ""))) for key in ("field", "type"))
+        return Failure(UNSUPPORTED, text=f"{field}\0{kind}")
     name = body.get("type")
     known = isinstance(name, str) and isinstance(getattr(builtins, name, None), type)
     line, code = body.get("line"), body.get("code")

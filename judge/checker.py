@@ -15,6 +15,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +36,33 @@ BROKEN = b"no frame"
 log = logging.getLogger(__name__)
 
 
+class Unknown(LookupError):
+    """The judge speaks of something that is not here: it was closed, or was with a checker that has died."""
+
+
 class Checker:
-    """The checker's state. Invariant: a sitting's exam is in `exams` under (folder, version)."""
+    """The checker's state.
+
+    Invariants: `exams` holds the problem versions used last, the least recently used first; a number of a sitting or a
+    dialogue is never one that an earlier checker has given out.
+    """
 
     def __init__(self) -> None:
-        self.exams: dict[str, Exam] = {}
+        self.exams: OrderedDict[str, Exam] = OrderedDict()
         self.sittings: dict[int, Sitting] = {}
         self.dialogues: dict[int, Dialogue] = {}
-        self.numbers = itertools.count(1)
+        self.numbers = itertools.count(time.monotonic_ns())
+
+    def _exam(self, version: str) -> Exam:
+        if version not in self.exams:
+            raise Unknown(f"problem version {version}")
+        self.exams.move_to_end(version)
+        return self.exams[version]
+
+    def _sitting(self, request: dict[str, Any]) -> Sitting:
+        if request["sitting"] not in self.sittings:
+            raise Unknown(f"sitting {request['sitting']}")
+        return self.sittings[request["sitting"]]
 
     def hello(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         import torch
@@ -53,14 +74,14 @@ class Checker:
         package = load_package(Path(request["folder"]))
         if package.version not in self.exams:
             while len(self.exams) >= KEEP_EXAMS:
-                self.exams.pop(next(iter(self.exams)))
+                self.exams.popitem(last=False)
             self.exams[package.version] = Exam(package)
-        exam = self.exams[package.version]
+        exam = self._exam(package.version)
         return {"version": package.version, "names": [c.name for c in exam.cases]}, exam.frames
 
     def learn(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """What the reference (`name` empty) or a known mistake gives for the seed-independent cases."""
-        exam = self.exams[request["version"]]
+        exam = self._exam(request["version"])
         if request["name"]:
             exam.mistakes[request["name"]] = [exam.outcome(b) for b in blobs]
         else:
@@ -69,7 +90,7 @@ class Checker:
 
     def open(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """A new sitting: its cases in order, the teach cases last."""
-        exam = self.exams[request["version"]]
+        exam = self._exam(request["version"])
         sitting = Sitting(exam, bytes.fromhex(request["seed"]), request["which"])
         sitting.source_lines = request["lines"]
         key = next(self.numbers)
@@ -80,7 +101,7 @@ class Checker:
 
     def learn_drawn(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """What the reference or a known mistake gives for a sitting's random cases."""
-        sitting = self.sittings[request["sitting"]]
+        sitting = self._sitting(request)
         if request["name"]:
             sitting.learn_mistake(request["name"], blobs)
         else:
@@ -90,11 +111,13 @@ class Checker:
     def step(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """Carry a case's conversation on: a child's frame, and, where it begins (no `dialogue`), the case's. `sitting` is
         None for a reference, which is trusted: what the stub raises then is its own fault."""
-        exam, key = self.exams[request["version"]], request["dialogue"]
-        sitting = self.sittings.get(request["sitting"])
+        exam, key = self._exam(request["version"]), request["dialogue"]
+        sitting = None if request["sitting"] is None else self._sitting(request)
         if key is None:
             key = next(self.numbers)
             self.dialogues[key] = exam.dialogue(blobs[1], sitting.patience if sitting else None)
+        elif key not in self.dialogues:
+            raise Unknown(f"dialogue {key}")
         try:
             over, frame = self.dialogues[key].step(blobs[0])
         except TooMuch:
@@ -115,21 +138,21 @@ class Checker:
         return {}, []
 
     def check(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-        sitting = self.sittings[request["sitting"]]
+        sitting = self._sitting(request)
         result = sitting.check(request["index"], blobs[0], blobs[1], request["cpu_ms"])
         return {"case": result.to_json()}, []
 
     def end(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """A case that gave no reply: how it ended."""
         message = Message.from_json(request["message"]) if request["message"] else None
-        result = self.sittings[request["sitting"]].end(request["index"], Status(request["status"]), message)
+        result = self._sitting(request).end(request["index"], Status(request["status"]), message)
         return {"case": result.to_json()}, []
 
     def loading(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """What a reply to `load` means: nothing if all is well, else status and message."""
         from judge.core import frames
 
-        lines = self.sittings[request["sitting"]].source_lines
+        lines = self._sitting(request).source_lines
         try:
             frame = frames.decode(blobs[0])
             if frame.kind == "loaded":
@@ -148,16 +171,18 @@ class Checker:
         self, request: dict[str, Any], blobs: list[bytes]
     ) -> tuple[dict[str, Any], list[bytes]]:
         """Names of the known mistakes that a sitting's seed-independent cases do not rule out."""
+        sitting = self._sitting(request)
         try:
-            names = self.sittings[request["sitting"]].possible_mistakes()
+            names = sitting.possible_mistakes()
         except Exception:  # as in finish
             log.exception("no mistakes compared")
             names = []
         return {"names": names}, []
 
     def finish(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        sitting = self._sitting(request)
         try:
-            diagnosis, counterexample = self.sittings[request["sitting"]].finish()
+            diagnosis, counterexample = sitting.finish()
         except Exception:  # an output made to break it: the verdict stands, there is nothing more to say
             log.exception("no diagnosis")
             diagnosis, counterexample = [], None
@@ -189,7 +214,8 @@ def _compile_message(body: Any) -> Message:
 
 
 def serve(sock: socket.socket) -> None:
-    """Answer until the judge closes its end. A broken package is an answer; other errors end the process."""
+    """Answer until the judge closes its end. A broken package is an answer, and so is what is not here; other errors end
+    the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches us too; the judge decides
     checker = Checker()
     while (message := rpc.receive(sock)) is not None:
@@ -198,11 +224,14 @@ def serve(sock: socket.socket) -> None:
             header, answer = getattr(checker, request["do"])(request, blobs)
         except PackageError as error:
             header, answer = {"package_error": [str(error.file), error.what, error.line]}, []
+        except Unknown as error:
+            header, answer = {"unknown": str(error)}, []
         rpc.send(sock, header, answer)
 
 
 class CheckerClient:
-    """A checker process. Thread-safe. Raises rpc.ConnectionLost when the process is gone or too slow."""
+    """A checker process. Thread-safe. Raises rpc.ConnectionLost when the process is gone or too slow, or is another than
+    the one that was spoken to before."""
 
     def __init__(self, deadline_s: float = 60.0) -> None:
         ours, theirs = socket.socketpair()
@@ -242,6 +271,8 @@ class CheckerClient:
         if "package_error" in header:
             file, what, line = header["package_error"]
             raise PackageError(Path(file), what, line)
+        if "unknown" in header:
+            raise rpc.ConnectionLost(f"not with this checker: {header['unknown']}")
         return header, out
 
     def close(self) -> None:

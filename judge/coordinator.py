@@ -3,7 +3,7 @@ executes nothing of the submission and looks into no reply: that is the checker'
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from judge.core.status import Status
@@ -41,24 +41,32 @@ class Coordinator:
         self.drawn_answers: Future[None] | None = None
 
     def run(self) -> Verdict:
-        self.emit({"type": "start", "total": self.n, "tier": self.judge.tier})
-        with self.judge.running:
-            if self.header["drawn"]:
-                self.drawn_answers = self.judge.background.submit(self._learn_answers)
-            child = self.prepared.stage.spawn(child_limits(self.package))
-            try:
-                status = self._load(child)
-                if status is None:
-                    self._run_cases(child)
-                    child.kill()  # it has seen hidden cases: nothing of it may outlive them
-                    status = overall([c.status for c in self.cases.values()])
-                verdict = self._finish(status)
-            finally:
-                self.judge.retire(child, self.prepared.stage)
-                if self.drawn_answers is not None:
-                    self.drawn_answers.result()
-                self.judge.call("close", sitting=self.sitting)
+        try:
+            self.emit({"type": "start", "total": self.n, "tier": self.judge.tier})
+            with self.judge.running:
+                verdict = self._run()
+        finally:
+            if self.drawn_answers is not None:
+                wait([self.drawn_answers])  # it speaks of the sitting
+            self.judge.call("close", sitting=self.sitting)
         self.emit({"type": "verdict", "verdict": verdict.to_json()})
+        return verdict
+
+    def _run(self) -> Verdict:
+        if self.header["drawn"]:
+            self.drawn_answers = self.judge.background.submit(self._learn_answers)
+        child = self.prepared.stage.spawn(child_limits(self.package))
+        try:
+            status = self._load(child)
+            if status is None:
+                self._run_cases(child)
+                child.kill()  # it has seen hidden cases: nothing of it may outlive them
+                status = overall([c.status for c in self.cases.values()])
+            verdict = self._finish(status)
+        finally:
+            self.judge.retire(child, self.prepared.stage)
+        if self.drawn_answers is not None:
+            self.drawn_answers.result()
         return verdict
 
     def _drawn(self) -> list[bytes]:

@@ -12,7 +12,7 @@ import math
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -57,7 +57,11 @@ class NoTier(JudgeError):
 
 @dataclass
 class Prepared:
-    """A problem version ready to be judged: its two stages, and how far its known mistakes have been run."""
+    """A problem version ready to be judged: its two stages, and how far its known mistakes have been run.
+
+    Invariant: `users` counts those who judge with it, and what was let go is closed when the last of them is done: earlier
+    would end their children. `counting` guards that; the judge's own lock may be held for seconds by who prepares.
+    """
 
     package: Package
     stage: Stage | LocalStage
@@ -66,11 +70,33 @@ class Prepared:
     static_frames: list[bytes]
     lock: threading.Lock = field(default_factory=threading.Lock)
     mistakes_known: bool = False
+    counting: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+    dropped: bool = False
 
     @property
     def memory_mb(self) -> float:
         """What its two stages hold for themselves."""
         return self.stage.memory_mb + self.reference_mb
+
+    def enter(self) -> None:
+        with self.counting:
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.counting:
+            self.users -= 1
+            over = self.dropped and not self.users
+        if over:
+            self.close()
+
+    def let_go(self) -> None:
+        """Close it, now or when nobody judges with it any more."""
+        with self.counting:
+            self.dropped = True
+            over = not self.users
+        if over:
+            self.close()
 
     def close(self) -> None:
         self.stage.close()
@@ -184,8 +210,22 @@ class Judge:
 
     def warm(self, package: Package) -> None:
         """Prepare a problem, its known mistakes included, so that the next submission to it is quick."""
-        prepared = self._prepare(package)
-        self.learn_mistakes(prepared)
+        with self._using(package) as prepared:
+            self.learn_mistakes(prepared)
+
+    @contextlib.contextmanager
+    def _using(self, package: Package) -> Iterator[Prepared]:
+        """A problem ready to be judged, until this is left. After a fault of ours the next one prepares it anew."""
+        with self._lock:
+            prepared = self._prepare(package)
+            prepared.enter()
+        try:
+            yield prepared
+        except (SandboxError, rpc.ConnectionLost):
+            self._drop(prepared)
+            raise
+        finally:
+            prepared.leave()
 
     def _prepare(self, package: Package) -> Prepared:
         with self._lock:
@@ -197,18 +237,19 @@ class Judge:
             prepared = self._make_ready(package)
             self._prepared[package.version] = prepared
             while len(self._prepared) > 1 and self._holds_too_much():
-                self._prepared.popitem(last=False)[1].close()
+                self._prepared.popitem(last=False)[1].let_go()
             return prepared
 
     def _holds_too_much(self) -> bool:
         held = sum(p.memory_mb for p in self._prepared.values())
         return held > self._keep_mb or len(self._prepared) > KEEP_PROBLEMS
 
-    def _drop(self, package: Package) -> None:
+    def _drop(self, prepared: Prepared) -> None:
+        """Let it go unless that was done, and another may be in its place."""
         with self._lock:
-            prepared = self._prepared.pop(package.version, None)
-            if prepared is not None:
-                prepared.close()
+            if self._prepared.get(prepared.package.version) is prepared:
+                del self._prepared[prepared.package.version]
+                prepared.let_go()
 
     def _make_ready(self, package: Package) -> Prepared:
         assert self._submissions is not None
@@ -314,8 +355,10 @@ class Judge:
 
         def work() -> None:
             try:
-                stage.prefork(child.limits)
-                child.close()
+                try:
+                    stage.prefork(child.limits)
+                finally:
+                    child.close()
             except SandboxError:
                 log.exception("a child could not be retired")
 
@@ -345,26 +388,25 @@ class Judge:
             return self._refused(package, error.message, which, emit)
         for last in (False, True):
             try:
-                return Coordinator(self, self._prepare(package), text, seed, which, emit).run()
+                with self._using(package) as prepared:
+                    return Coordinator(self, prepared, text, seed, which, emit).run()
             except (SandboxError, rpc.ConnectionLost) as error:
                 # A process of ours has died, or was killed. Once more with new ones; no submission can bring this
                 # about, since what it sends is data, and its own end is an Ending.
                 if last:
                     raise JudgeError(str(error)) from error
                 log.warning("judging again after a fault of the judge: %s", error)
-                self._drop(package)
         raise AssertionError("unreachable")
 
     def _refused(self, package: Package, message: Message, which: Which, emit: OnEvent) -> Verdict:
         try:
-            prepared = self._prepare(package)
-            header, _ = self.open_sitting(prepared, b"", which, lines=0)
+            with self._using(package) as prepared:
+                header, _ = self.open_sitting(prepared, b"", which, lines=0)
+                ended = [self.end_case(header, i, Status.NOT_RUN, None) for i in range(header["n"])]
+                self.call("close", sitting=header["sitting"])
         except (SandboxError, rpc.ConnectionLost) as error:
             raise JudgeError(str(error)) from error
-        cases = [
-            CaseResult.from_json(self.end_case(header, i, Status.NOT_RUN, None)) for i in range(header["n"])
-        ]
-        self.call("close", sitting=header["sitting"])
+        cases = [CaseResult.from_json(case) for case in ended]
         verdict = self.verdict(package, Status.COMPILE_ERROR, cases, 0.0, message)
         emit({"type": "start", "total": len(cases), "tier": self.tier})
         emit({"type": "verdict", "verdict": verdict.to_json()})

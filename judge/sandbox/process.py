@@ -82,6 +82,7 @@ class Child:
         os.set_blocking(replies, False)
         os.set_blocking(output, False)
         self._reports = bytearray()
+        self._guard_gone = False
         self._printed = bytearray()
         self.printed_bytes = 0
         self.ended: Ending | None = None
@@ -117,6 +118,7 @@ class Child:
             ready, _, _ = select.select([self._status], [], [], max(0.0, end - time.monotonic()))
             chunk = os.read(self._status, 4096) if ready else b""
             if not chunk:
+                self._guard_gone = bool(ready)
                 return None
             self._reports += chunk
         line, _, rest = self._reports.partition(b"\n")
@@ -280,8 +282,11 @@ class Child:
         return ending(Status.RUNTIME_ERROR, "unsolicited_bytes")
 
     def _end_from_exit(self) -> Ending:
-        """The child closed its reply pipe or ended: ask the guard how."""
+        """The child closed its reply pipe or ended: ask the guard how. Raises SandboxError if the guard is gone without a
+        word: no child can end it, and a child whose guard ends is killed, whatever it was doing."""
         report = self._next_report(0.2)
+        if report is None and self._guard_gone:
+            raise SandboxError("the guard of a child is gone")
         if report is None:  # it closed the pipe and lives on
             return ending(Status.RUNTIME_ERROR, "broken_reply")
         if "setup_error" in report:

@@ -11,6 +11,7 @@ import torch
 from fake_kernels import mistakes_blocks as m
 from fake_kernels import mistakes_indptr as mi
 from fake_kernels.checks_ragged import check_tensors
+from fake_kernels.checks_values import check_tensors as check_given
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import raises
 
@@ -86,6 +87,13 @@ class Blocks:
                 sizes | {"position": position, "value": value, "blocks": columns, "last": columns - 1},
                 raises(ValueError, "indices out of bound") if noticed else None,
             )
+        for row, (first, last) in enumerate(pairwise(entries)):
+            mine = self.indices[first:last].tolist()
+            twice = next((at for at, value in enumerate(mine) if value in mine[:at]), None)
+            if twice is not None:
+                params = {"position": first + twice, "value": mine[twice], "row": row}
+                yield Finding(m.BLOCK_TWICE, "indices", params)
+                return
 
     def flat_mask(self) -> torch.Tensor | None:
         """The mask as a kernel reads it: block row after block row, in it row after row over all its blocks
@@ -155,6 +163,7 @@ class VariableBlocks:
 
 def check_planned_shapes(**given: tuple[torch.Tensor, list[int]]) -> Iterator[Finding]:
     """Whether q, k and v of a run have the planned shapes; each is `name=(tensor, shape)`."""
+    yield from check_given("dtype", **{name: tensor for name, (tensor, _) in given.items()})
     for name, (tensor, expected) in given.items():
         if list(tensor.shape) != expected:
             yield Finding(m.Q_SHAPE, name, {"shape": list(tensor.shape), "expected": str(expected)})

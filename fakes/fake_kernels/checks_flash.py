@@ -5,7 +5,7 @@ Entries of the page table beyond a request's length are padding and never looked
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,8 +13,10 @@ import torch
 
 from fake_kernels import mistakes_flash as m
 from fake_kernels.checks_masks import check_sink_shape
+from fake_kernels.checks_values import check_numbers, check_tensors
 from fake_kernels.findings import Finding, Mistake
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR, NOT_A_VECTOR
+from fake_kernels.mistakes_values import NOT_A_PAIR
 from fake_kernels.outcomes import Outcome, raises
 
 _BATCH_SIZES = "batch_size must be equal to batch_size_k"
@@ -97,6 +99,18 @@ def _check_types(call: FlashCall) -> Iterator[Finding]:
             yield Finding(m.LAST_DIM_STRIDE, name, {"value": cache.stride(-1)})
 
 
+def check_flash_values(
+    numbers: Mapping[str, object], window_size: object, **tensors: object
+) -> Iterator[Finding]:
+    """Whether numbers are numbers, the window two of them, and tensors tensors; what follows relies on it."""
+    yield from check_numbers(numbers)
+    pair = window_size if isinstance(window_size, tuple | list) else ()
+    if len(pair) != 2 or not all(isinstance(side, int) for side in pair):
+        params = {"value": repr(window_size), "type": type(window_size).__name__}
+        yield Finding(NOT_A_PAIR, "window_size", params)
+    yield from check_tensors("stride", **tensors)
+
+
 def _check_shapes(call: FlashCall) -> Iterator[Finding]:
     dims = 4 if call.cu_seqlens_q is None else 3
     if call.q.ndim != dims:
@@ -176,12 +190,8 @@ def _check_index_shapes(call: FlashCall) -> Iterator[Finding]:
     table = call.page_table
     if table is None:
         if call.k_cache.shape[0] != call.batch:
-            yield Finding(
-                m.SHAPE,
-                "k_cache",
-                {"got": list(call.k_cache.shape), "expected": f"{call.batch} rows"},
-                raises(RuntimeError, _BATCH_SIZES, "run"),
-            )
+            params = {"got": call.k_cache.shape[0], "expected": call.batch}
+            yield Finding(m.NO_PAGE_TABLE, "page_table", params)
     elif table.ndim != 2 or table.shape[0] != call.batch:
         shape = "page_table must have shape (batch_size_k, max_num_pages_per_seq)"
         message = _BATCH_SIZES if table.ndim == 2 else shape

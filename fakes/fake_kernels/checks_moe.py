@@ -8,6 +8,7 @@ import torch
 
 from fake_kernels import mistakes_moe as m
 from fake_kernels.checks_rows import tensor_of
+from fake_kernels.checks_values import check_numbers
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_rows import STRIDES_IGNORED
 from fake_kernels.moe import aligned
@@ -39,7 +40,7 @@ def check_routing(
     for name, given in named[: 3 if bias is None else 4]:
         yield from tensor_of(name, given)
     if gating.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        params = {"got": str(gating.dtype), "expected": "float32, float16 or bfloat16"}
+        params = {"got": str(gating.dtype), "expected": "float32/float16/bfloat16"}
         yield Finding(m.GATING_TYPE, "gating_output", params)
     told = (("gating_output", gating, "num_experts"), ("topk_weights", weights, "topk"))
     for name, given, second in (*told, ("topk_indices", ids, "topk")):
@@ -89,6 +90,7 @@ def check_alignment(
     ignore_invalid: bool,
 ) -> Iterator[Finding]:
     """What can be wrong with the ids and buffers of moe_align_block_size, which checks none of it."""
+    yield from check_numbers({"num_experts": num_experts, "block_size": block_size})
     for name, value, least in (("num_experts", num_experts, 2), ("block_size", block_size, 1)):
         if value < least:
             yield Finding(m.NUMBER_WRONG, name, {"value": value, "least": least})
@@ -96,7 +98,7 @@ def check_alignment(
         yield from tensor_of(name, given)
         wanted = (torch.int32, torch.int64) if name == "topk_ids" else (torch.int32,)
         if given.dtype not in wanted:
-            expected = " or ".join(str(one) for one in wanted)
+            expected = "/".join(str(one) for one in wanted)
             yield Finding(m.INTEGER_BUFFER, name, {"got": str(given.dtype), "expected": expected})
         if not given.is_contiguous():
             yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())})

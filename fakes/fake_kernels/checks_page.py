@@ -194,6 +194,8 @@ def check_lengths(indptr: Sequence[int], last_page_len: Sequence[int], page_size
         params = {"got": len(indptr), "expected": batch + 1, "batch": batch}
         yield Finding(m.INDPTR_COUNT, "kv_indptr", params)
         return
+    if page_size < 1:
+        yield Finding(mp.PAGE_SIZE_INVALID, "page_size", {"value": page_size})
     yield from check_pages_of(indptr, last_page_len, page_size)
     for i, last in enumerate(last_page_len):
         if indptr[i + 1] == indptr[i] and last != 0:

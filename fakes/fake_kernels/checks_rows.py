@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from fake_kernels import mistakes_rows as m
+from fake_kernels.checks_values import check_apart, check_numbers
 from fake_kernels.findings import Finding, require_context, settle
 
 
@@ -102,3 +103,14 @@ def require_contiguous(**given: torch.Tensor) -> None:
         "rows",
         during="run",
     )
+
+
+def require_numbers(**given: object) -> None:
+    """Refuse arguments, under their names in `checks_values`, that should be numbers and are not."""
+    require_context()
+    settle(check_numbers(given), "rows", during="run")
+
+
+def require_apart(**given: torch.Tensor) -> None:
+    """Refuse tensors that are written in place and lie in the same memory."""
+    settle(check_apart(**given), "rows", during="run")

@@ -11,6 +11,7 @@ from fake_kernels import mistakes_sampling as m
 from fake_kernels.checks_rows import tensor_of
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_rows import NO_ROWS, NOT_CONTIGUOUS
+from fake_kernels.outcomes import raises
 
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """What the functions that check types take; the others bring any float type to float32."""
@@ -134,6 +135,14 @@ def check_indices(indices: torch.Tensor | None, rows: int) -> Iterator[Finding]:
     for at in outside[:1]:
         place = {"position": at, "value": int(indices[at]), "rows": rows}
         yield Finding(m.INDEX_OUT_OF_RANGE, "indices", place)
+
+
+def check_generator(generator: object) -> Iterator[Finding]:
+    """Whether it is a generator, or None for torch's own."""
+    if generator is not None and not isinstance(generator, torch.Generator):
+        kind = type(generator).__name__
+        told = raises(AttributeError, f"'{kind}' object has no attribute 'get_state'", "run")
+        yield Finding(m.GENERATOR_KIND, "generator", {"kind": kind}, told)
 
 
 def check_seeds(seed: object, offset: object, outputs: int) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ class Finding:
             self.mistake.code,
             argument=self.argument,
             params={**self.params, "kernel": path},
-            what={lang: self.mistake.what[lang].format(**values) for lang in ("en", "zh")},
+            what={lang: _sentence(self.mistake.what[lang].format(**values)) for lang in ("en", "zh")},
             real={lang: self._account(lang, path, outcome, values) for lang in ("en", "zh")},
             fix={lang: self.mistake.fix[lang].format(**values) for lang in ("en", "zh")},
             raised=outcome.raised or RuntimeError,
@@ -76,6 +76,11 @@ class Finding:
             note = self.mistake.note[lang].format(**values)
             account += (" " if account.endswith(".") else stop) + note
         return account if account.endswith((".", "。")) else account + stop.strip()
+
+
+def _sentence(text: str) -> str:
+    """With one full stop, where a message of the library's brought its own."""
+    return text[:-2] + text[-1] if text.endswith(("..", ".。")) else text
 
 
 def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome | None:

@@ -46,6 +46,19 @@ BLOCK_OUT_OF_RANGE = Mistake(
     },
 )
 
+BLOCK_TWICE = Mistake(
+    "block_listed_twice",
+    what={
+        "en": "indices lists block {value} twice in block row {row}.",
+        "zh": "indices 在块行 {row} 里把第 {value} 块列了两次。",
+    },
+    fix={"en": "list every block of a block row once.", "zh": "一个块行里的每个块只列一次。"},
+    note={
+        "en": "Blocks are read like pages, one after the other: its columns get twice their weight",
+        "zh": "块像页一样依次读取：这个块里的列会算两遍权重",
+    },
+)
+
 BLOCK_COLUMNS = Mistake(
     "block_columns",
     what={

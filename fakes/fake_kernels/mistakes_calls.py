@@ -179,7 +179,7 @@ WINDOW_DIFFERS = Mistake(
         "zh": "run 的 window_left 是 {value}，plan 的是 {planned}。",
     },
     fix={"en": "leave it out at run, or plan again.", "zh": "run 时不要传，或者重新 plan。"},
-    real=everywhere(AssertionError, "window_left {value} is not the planned {planned}"),
+    real=everywhere(AssertionError, ""),
 )
 
 OUT_MISMATCH = Mistake(
@@ -198,7 +198,7 @@ BAD_OPTION = Mistake(
         "en": "{argument} is {value}.",
         "zh": "{argument} 是 {value}。",
     },
-    fix={"en": "allowed: {allowed}.", "zh": "允许的值：{allowed}。"},
+    fix={"en": "allowed: {allowed}.", "zh": "允许的值：{allowed_zh}。"},
 )
 
 GRAPH_BUFFERS = Mistake(

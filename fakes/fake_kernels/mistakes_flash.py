@@ -164,6 +164,19 @@ PAGE_TABLE_SHAPE = Mistake(
     real=_says("{message}"),
 )
 
+NO_PAGE_TABLE = Mistake(
+    "page_table_missing",
+    what={
+        "en": "without page_table each request owns one row of k_cache, which has {got}; there are {expected} requests.",
+        "zh": "没有 page_table 时每个请求占 k_cache 的一行，而它有 {got} 行，请求有 {expected} 个。",
+    },
+    fix={
+        "en": "pass page_table, int32 [requests, most pages of a request], for a cache in pages.",
+        "zh": "缓存是分页的，就要传 page_table：int32，形状 [请求数, 最多的页数]。",
+    },
+    real=_says("batch_size must be equal to batch_size_k"),
+)
+
 PAGE_TABLE_NARROW = Mistake(
     "page_table_too_narrow",
     what={

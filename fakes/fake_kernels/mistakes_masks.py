@@ -195,6 +195,22 @@ SINKS_SHAPE = Mistake(
     fix={"en": "one logit for each query head.", "zh": "每个 query 头一个 logit。"},
 )
 
+SINK_WINDOW = Mistake(
+    "sink_window",
+    what={
+        "en": "window_left is {value} in the plan, and the wrapper was built for {planned}.",
+        "zh": "plan 的 window_left 是 {value}，而这个 wrapper 构造时{planned_zh}。",
+    },
+    fix={
+        "en": "give window_left to the constructor and to plan, or to neither.",
+        "zh": "window_left 在构造时和 plan 时都给，或者都不给。",
+    },
+    note={
+        "en": "Whether there is a window is compiled in at construction; plan and run don't look at it again",
+        "zh": "有没有窗口在构造时就编译进去了，plan 和 run 不会再看",
+    },
+)
+
 JIT_ARGUMENT = Mistake(
     "jit_argument",
     what={

@@ -218,6 +218,18 @@ SEED_KIND = Mistake(
     fix=SEED_WRONG.fix,
 )
 
+GENERATOR_KIND = Mistake(
+    "generator_type",
+    what={
+        "en": "{argument} is a {kind}; it must be a torch.Generator.",
+        "zh": "{argument} 的类型是 {kind}，应当是 torch.Generator。",
+    },
+    fix={
+        "en": "torch.Generator(device).manual_seed(number), or pass the number as seed= with an offset=.",
+        "zh": "torch.Generator(device).manual_seed(数)，或者把数作为 seed= 与 offset= 一起传。",
+    },
+)
+
 SEED_ALONE = Mistake(
     "seed_alone",
     what={

@@ -163,3 +163,36 @@ LEVEL_ROWS = Mistake(
         "zh": "plan 会接受；run 会对行数与 q 不同的那一层抛 ValueError",
     },
 )
+
+LEVEL_PAGE_TWICE = Mistake(
+    "cascade_page_twice",
+    what={
+        "en": "page {value} is listed at levels {level} and {other}, and row {row} of q sees both.",
+        "zh": "第 {value} 页在第 {level} 层和第 {other} 层都有，而 q 的第 {row} 行两层都看得到。",
+    },
+    fix={
+        "en": "a level lists only its own pages: those of a shared prefix are left out of the levels below it.",
+        "zh": "每层只列自己的页：共享前缀的页不要再列到下面的层里。",
+    },
+    note={
+        "en": "The levels' states are merged as if their KV were different: these tokens get twice their weight",
+        "zh": "合并各层的状态时认为它们的 KV 互不相同：这些 token 会算两遍权重",
+    },
+)
+
+LEVELS_ORDER = Mistake(
+    "cascade_levels_order",
+    what={
+        "en": "a segment of level {level} begins at row {row}, in the middle of one of the last level, {last}: causal would "
+        "hold across requests.",
+        "zh": "第 {level} 层有一段从第 {row} 行开始，落在最后一层（第 {last} 层）的一段中间：因果掩码会跨请求起作用。",
+    },
+    fix={
+        "en": "the widest shared level comes first, each request's own KV last.",
+        "zh": "共享最广的层在最前，每个请求自己的 KV 在最后。",
+    },
+    note={
+        "en": "Only the last level is causal; rows see all of what lies at the others",
+        "zh": "只有最后一层是因果的；其余各层的内容每一行都全部看得到",
+    },
+)

@@ -51,10 +51,9 @@ class Outcome:
         """One clause: what the kernel does."""
         if self.kind == "raises" and self.raised is not None:
             message = self.message.format(**params)
-            return {
-                "en": f"raises {self.raised.__name__}: {message}",
-                "zh": f"抛出 {self.raised.__name__}：{message}",
-            }[lang]
+            verb, colon = ("raises", ": ") if lang == "en" else ("抛出", "：")
+            told = f"{verb} {self.raised.__name__}"
+            return f"{told}{colon}{message}" if message else told
         return _SENTENCES[self.kind][lang]
 
 

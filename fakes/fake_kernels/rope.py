@@ -28,6 +28,17 @@ class Frequencies:
     high_freq_factor: float = 4.0
     old_context_len: float | None = None
 
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The numbers by the names that callers give them."""
+        return {
+            "rope_scale": self.scale,
+            "rope_theta": self.theta,
+            "low_freq_factor": self.low_freq_factor,
+            "high_freq_factor": self.high_freq_factor,
+            "old_context_len": self.old_context_len,
+        }
+
     def per_pair(self, rotary_dim: int) -> torch.Tensor:
         """float64 [rotary_dim / 2]."""
         exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64) / rotary_dim

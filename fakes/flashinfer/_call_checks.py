@@ -44,16 +44,23 @@ def check_dtypes(
         raise not_modelled("kv_data_type", str(plan.kv_dtype))
 
 
+def check_dimensions(plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
+    """Whether q has rows, heads and head_dim at all; what follows relies on it."""
+    if q.ndim != 3:
+        yield _q_shape(plan, q)
+
+
+def _q_shape(plan: Plan, q: torch.Tensor) -> Finding:
+    sizes = {"shape": list(q.shape), "heads": plan.num_qo_heads, "head_dim": plan.head_dim}
+    return Finding(m.Q_SHAPE, "q", sizes)
+
+
 def check_shapes(
     plan: Plan, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, layout: Layout
 ) -> Iterator[Finding]:
     """Whether q is [rows, num_qo_heads, head_dim] and the cache has the planned heads, in `layout`."""
-    if q.ndim != 3 or q.shape[1] != plan.num_qo_heads or q.shape[2] != plan.head_dim:
-        yield Finding(
-            m.Q_SHAPE,
-            "q",
-            {"shape": list(q.shape), "heads": plan.num_qo_heads, "head_dim": plan.head_dim},
-        )
+    if q.shape[1] != plan.num_qo_heads or q.shape[2] != plan.head_dim:
+        yield _q_shape(plan, q)
     of_k, of_v = plan.cache_names
     if k_cache.shape[:-1] != v_cache.shape[:-1]:
         yield Finding(

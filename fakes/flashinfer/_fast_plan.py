@@ -16,7 +16,7 @@ from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.outcomes import UNMEASURED
 
-from flashinfer._options import check_positions, only_default, planned_dtypes
+from flashinfer._options import check_positions, only_default, planned_dtypes, require_numbers
 from flashinfer._paged import require_window
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def fast_decode_plan(
         settle([Finding(m.FAST_PLAN_FIRST, "fast_decode_plan", named)], path, during="plan")
     q_data_type = q_data_type if q_data_type is not None else data_type or "float16"
     kv_data_type = kv_data_type if kv_data_type is not None else data_type
-    q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None)
+    require_numbers(arguments, path, during="plan")
+    q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None, path)
     check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
     only_default(q_len_per_req=(q_len_per_req, 1))
     require_window(window_left)

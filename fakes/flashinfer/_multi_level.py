@@ -10,6 +10,9 @@ from typing import Any
 
 import torch
 from fake_kernels import mode
+from fake_kernels.checks_levels import check_levels
+from fake_kernels.checks_values import check_buffers, check_numbers, check_tensors
+from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_wrappers import LEVEL_ROWS, LEVELS_COUNT
 from fake_kernels.schedule import PlanInfo
@@ -41,6 +44,9 @@ class MultiLevelCascadeAttentionWrapper:
         paged_kv_last_page_len_buf_arr: list[torch.Tensor] | None = None,
     ) -> None:
         require_context()
+        settle(check_numbers({"num_levels": num_levels}), "fa2", during="plan")
+        if num_levels < 1:
+            raise not_modelled("num_levels", num_levels)
         self._use_cuda_graph = use_cuda_graph
         self._num_levels = num_levels
         self._kv_layout = kv_layout
@@ -55,6 +61,11 @@ class MultiLevelCascadeAttentionWrapper:
                 "paged_kv_last_page_len_buf": paged_kv_last_page_len_buf_arr,
             }
             self._check_counts({f"{name}_arr": array for name, array in named.items()})
+            for name, array in named.items():
+                each = {f"{name}_arr[{i}]": buffer for i, buffer in enumerate(array or ())}
+                settle(check_tensors("to", **each), "fa2", during="plan")
+                typed = {argument: (buffer, torch.int32) for argument, buffer in each.items()}
+                settle(check_buffers(typed), "fa2", during="plan")
             buffers = [
                 {name: array[level] for name, array in named.items() if array is not None}
                 for level in range(num_levels)
@@ -65,6 +76,13 @@ class MultiLevelCascadeAttentionWrapper:
             )
             for kept in buffers
         ]
+        for level, wrapper in enumerate(self._batch_prefill_wrappers):
+            wrapper._array_names = {
+                "qo_name": f"qo_indptr_arr[{level}]",
+                "indptr_name": f"paged_kv_indptr_arr[{level}]",
+                "indices_name": f"paged_kv_indices_arr[{level}]",
+                "last_name": f"paged_kv_last_page_len[{level}]",
+            }
 
     @property
     def is_cuda_graph_enabled(self) -> bool:
@@ -110,7 +128,9 @@ class MultiLevelCascadeAttentionWrapper:
         Every qo_indptr ends at the rows of q. causal holds in the last level only: rows see all of what lies
         above. Positions and window_left count within each level for itself.
         """
+        arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
+        settle(check_numbers(arguments), "fa2", during="plan")
         arrays = {
             "qo_indptr_arr": qo_indptr_arr,
             "paged_kv_indptr_arr": paged_kv_indptr_arr,
@@ -120,6 +140,8 @@ class MultiLevelCascadeAttentionWrapper:
         self._check_counts(arrays)
         if mode.is_strict():  # the library's plan says nothing; its run raises at the level that differs
             settle(_row_findings(qo_indptr_arr), "fa2", during="plan")
+            arrays_of_levels = zip(qo_indptr_arr, paged_kv_indptr_arr, paged_kv_indices_arr, strict=True)
+            settle(check_levels(list(arrays_of_levels), causal), "fa2", during="plan")
         levels = zip(self._batch_prefill_wrappers, *arrays.values(), strict=True)
         for level, (wrapper, qo_indptr, kv_indptr, indices, last) in enumerate(levels):
             wrapper.plan(

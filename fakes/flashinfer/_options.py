@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import torch
 from fake_kernels import mistakes_calls as m
-from fake_kernels.errors import not_modelled
+from fake_kernels.checks_values import check_numbers
+from fake_kernels.errors import Text, not_modelled
 from fake_kernels.findings import Finding, settle
 from fake_kernels.outcomes import Path, raises
 from fake_kernels.variants import Alibi, AttentionVariant, LlamaRope, alibi_slopes
@@ -26,23 +28,37 @@ def only_default(**given: Any) -> None:
         raise not_modelled(name, value)
 
 
-def canonical_dtype(dtype: Any) -> torch.dtype:
-    """A torch dtype from itself or its name ("float16"); TypeError for anything else."""
+def require_numbers(arguments: Mapping[str, Any], path: Path, *, during: Literal["plan", "run"]) -> None:
+    """Refuse arguments of a call, given by name, that should be numbers and are not."""
+    settle(check_numbers(arguments), path, during=during)
+
+
+def canonical_dtype(name: str, dtype: Any, path: Path) -> torch.dtype:
+    """A torch dtype from itself or its name ("float16"), which the argument `name` gives."""
+    if isinstance(dtype, torch.dtype):
+        return dtype
+    raised: type[Exception] = TypeError
+    message = f"dtype must be a string or torch.dtype, got {type(dtype)}"
     if isinstance(dtype, str):
         found = getattr(torch, dtype, None)
         if isinstance(found, torch.dtype):
             return found
-        raise AttributeError(f"module 'torch' has no attribute {dtype!r}")
-    if isinstance(dtype, torch.dtype):
-        return dtype
-    raise TypeError(f"dtype must be a string or torch.dtype, got {type(dtype)}")
+        raised, message = AttributeError, f"module 'torch' has no attribute {dtype!r}"
+    allowed = {
+        "en": "a torch.dtype, or its name: float16, bfloat16, float32",
+        "zh": "torch.dtype，或者它的名字：float16、bfloat16、float32",
+    }
+    refuse_option(name, dtype, allowed, raised, message, path)
+    raise AssertionError("an option that is refused always raises")
 
 
-def planned_dtypes(q_data_type: Any, kv_data_type: Any, o_data_type: Any) -> tuple[torch.dtype, torch.dtype]:
+def planned_dtypes(
+    q_data_type: Any, kv_data_type: Any, o_data_type: Any, path: Path
+) -> tuple[torch.dtype, torch.dtype]:
     """The types of q and of KV: KV's and the output's are q's unless given, and the output's must be."""
-    q_dtype = canonical_dtype(q_data_type)
-    kv_dtype = q_dtype if kv_data_type is None else canonical_dtype(kv_data_type)
-    o_dtype = q_dtype if o_data_type is None else canonical_dtype(o_data_type)
+    q_dtype = canonical_dtype("q_data_type", q_data_type, path)
+    kv_dtype = q_dtype if kv_data_type is None else canonical_dtype("kv_data_type", kv_data_type, path)
+    o_dtype = q_dtype if o_data_type is None else canonical_dtype("o_data_type", o_data_type, path)
     if o_dtype != q_dtype:
         raise not_modelled("o_data_type", str(o_dtype))
     if q_dtype not in DTYPES:
@@ -51,11 +67,13 @@ def planned_dtypes(q_data_type: Any, kv_data_type: Any, o_data_type: Any) -> tup
 
 
 def refuse_option(
-    name: str, value: object, allowed: str, raised: type[Exception], message: str, path: Path
+    name: str, value: object, allowed: str | Text, raised: type[Exception], message: str, path: Path
 ) -> None:
-    """An option's value that the real library refuses with `raised` and `message`."""
+    """An option's value that the real library refuses with `raised` and `message`. allowed: words in both languages, or
+    names that need no translation."""
     outcome = raises(raised, message.replace("{", "{{").replace("}", "}}"))
-    params = {"value": str(value), "allowed": allowed}
+    told = {"en": allowed, "zh": allowed} if isinstance(allowed, str) else allowed
+    params = {"value": str(value), "allowed": told["en"], "allowed_zh": told["zh"]}
     settle([Finding(m.BAD_OPTION, name, params, outcome)], path, during="plan")
 
 

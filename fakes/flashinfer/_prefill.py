@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 from fake_kernels import mistakes_calls as m
-from fake_kernels.findings import Finding
+from fake_kernels.checks_values import check_tensors
+from fake_kernels.findings import Finding, settle
 from fake_kernels.outcomes import Path, raises
 
 from flashinfer._jit import JitVariant
@@ -36,10 +37,18 @@ class PrefillWrapper(AttentionWrapper):
             only_default(jit_kwargs=(jit_kwargs, None))
         if variant_owns_mask and self._backend != "fa2":
             message = "variant_owns_mask is only supported on the fa2 backend"
-            refuse_option("variant_owns_mask", True, 'backend="fa2"', ValueError, message, "fa2")
+            with_fa2 = {"en": 'with backend="fa2"', "zh": '与 backend="fa2" 一起用'}
+            refuse_option("variant_owns_mask", True, with_fa2, ValueError, message, "fa2")
         if variant_owns_mask and jit_args is None:
             message = "variant_owns_mask requires a custom JIT module (jit_args)"
-            refuse_option("variant_owns_mask", True, "with jit_args", ValueError, message, "fa2")
+            refuse_option(
+                "variant_owns_mask",
+                True,
+                {"en": "with jit_args", "zh": "与 jit_args 一起用"},
+                ValueError,
+                message,
+                "fa2",
+            )
         self._variant_owns_mask = variant_owns_mask
         if jit_args is not None:
             if self._backend == "auto":
@@ -54,6 +63,11 @@ class PrefillWrapper(AttentionWrapper):
         mask_indptr_buf: torch.Tensor | None,
     ) -> None:
         """Work in these buffers from now on; those of the mask are needed by batches with one only."""
+        of_mask = {"custom_mask_buf": custom_mask_buf, "mask_indptr_buf": mask_indptr_buf}
+        given = {name: buffer for name, buffer in of_mask.items() if buffer is not None}
+        settle(check_tensors("dtype", **given), self._default_path, during="plan")
+        types = {"custom_mask_buf": torch.uint8, "mask_indptr_buf": torch.int32}
+        self._check_graph_buffers({name: (buffer, types[name]) for name, buffer in given.items()})
         for key, buffer in (("mask", custom_mask_buf), ("mask_indptr", mask_indptr_buf)):
             if buffer is not None:
                 kept[key] = buffer

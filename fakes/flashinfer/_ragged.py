@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_ragged import check_kv_rows, check_layout, check_ragged, check_vectors
+from fake_kernels.checks_values import check_tensors
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_masks import STALE_MASK
 from fake_kernels.mistakes_wrappers import LAYOUT_SHAPE
 
-from flashinfer._options import check_positions, only_default, path_of, planned_dtypes
+from flashinfer._options import check_positions, only_default, path_of, planned_dtypes, require_numbers
 from flashinfer._paged import require_window
 from flashinfer._prefill import PrefillWrapper
 
@@ -117,7 +118,8 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
         """
         arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
-        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type)
+        require_numbers(arguments, self._path(), during="plan")
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type, self._path())
         only_default(
             use_fp16_qk_reduction=(use_fp16_qk_reduction, False),
             prefix_len_ptr=(prefix_len_ptr, None),
@@ -230,6 +232,7 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
         self._check_lse_form(lse_base, lse_layout)
         path = self._path()
         plan = self._planned(path)
+        settle(check_tensors("dtype", q=q, k=k, v=v), path, during="run")
         by_token: list[torch.Tensor] = []
         for name, given in (("k", k), ("v", v)):
             if given.ndim != 3:

@@ -11,6 +11,7 @@ import math
 import torch
 from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_ragged import check_dense, check_layout
+from fake_kernels.checks_values import check_tensors
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mistakes_wrappers import CAUSAL_SHORT_KV, LAYOUT_SHAPE
@@ -26,6 +27,7 @@ from flashinfer._options import (
     pick_backend,
     position_parts,
     refuse_option,
+    require_numbers,
 )
 from flashinfer._paged import require_window
 
@@ -64,7 +66,10 @@ def single_prefill_with_kv_cache(
     first (HND, not on fa3). causal is bottom-right and False unless given. custom_mask: bool [qo_len, kv_len], True =
     seen, in place of causal; packed_custom_mask: its bits (`packbits`, "little"), looked at first.
     """
+    arguments = dict(locals())
     require_context()
+    require_numbers(arguments, "fa2", during="run")
+    settle(check_tensors("shape", q=q, k=k, v=v), "fa2", during="run")
     only_default(
         scale_q=(scale_q, None),
         scale_k=(scale_k, None),
@@ -135,9 +140,12 @@ def single_decode_with_kv_cache(
 
     q: [num_qo_heads, head_dim]. k, v: [kv_len, num_kv_heads, head_dim] (NHD), or heads first (HND).
     """
+    arguments = dict(locals())
     require_context()
     only_default(q_scale=(q_scale, None), k_scale=(k_scale, None), v_scale=(v_scale, None))
     path: Path = "tc" if use_tensor_cores else "dec"
+    require_numbers(arguments, path, during="run")
+    settle(check_tensors("shape", q=q, k=k, v=v), path, during="run")
     layout = _layout(kv_layout, path)
     check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
     require_window(window_left)

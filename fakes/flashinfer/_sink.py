@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 from fake_kernels.checks_masks import check_sink_shape
-from fake_kernels.findings import settle
+from fake_kernels.findings import Finding, settle
+from fake_kernels.mistakes_masks import SINK_WINDOW
 from fake_kernels.variants import AttentionVariant, Chain, ScaledScores, Scores, Sink, SlidingWindow
 
-from flashinfer._options import only_default, pick_backend, refuse_option
+from flashinfer._options import only_default, pick_backend
 from flashinfer.prefill import BatchPrefillWithPagedKVCacheWrapper
 
 
@@ -97,14 +98,9 @@ class BatchAttentionWithAttentionSinkWrapper(BatchPrefillWithPagedKVCacheWrapper
             sinks = check_sink_shape("args[0]", how["args"][0], q.shape[1], (torch.float32,))
             settle(sinks, self._path(), during="run")
         if (self._window_left >= 0) != self._compiled_window:
-            refuse_option(
-                "window_left",
-                self._window_left,
-                "a window in plan if and only if there is one at construction",
-                NotImplementedError,
-                "the compiled module has another window setting",
-                self._path(),
-            )
+            told = {"value": self._window_left, "planned": "a window" if self._compiled_window else "none"}
+            told["planned_zh"] = "有窗口" if self._compiled_window else "没有窗口"
+            settle([Finding(SINK_WINDOW, "window_left", told)], self._path(), during="run")
         return super()._launch_pages(q, paged_kv_cache, **how)
 
 

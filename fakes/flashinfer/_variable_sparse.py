@@ -18,6 +18,7 @@ from flashinfer._options import (
     pick_backend,
     planned_dtypes,
     refuse_option,
+    require_numbers,
 )
 from flashinfer._sparse import SparseWrapper
 
@@ -58,7 +59,8 @@ class VariableBlockSparseAttentionWrapper(SparseWrapper):
         """
         arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
-        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None)
+        require_numbers(arguments, self._path(), during="plan")
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None, self._path())
         only_default(use_fp16_qk_reduction=(use_fp16_qk_reduction, False))
         backend = self._backend
         if backend == "auto":
@@ -74,7 +76,8 @@ class VariableBlockSparseAttentionWrapper(SparseWrapper):
             raise not_modelled("block_mask_map", "a map without blocks")
         if num_kv_heads < 1 or num_qo_heads % num_kv_heads:
             message = "num_qo_heads must be a multiple of num_kv_heads"
-            refuse_option("num_qo_heads", num_qo_heads, "multiples", AssertionError, message, path)
+            multiples = {"en": f"multiples of {num_kv_heads}", "zh": f"{num_kv_heads} 的倍数"}
+            refuse_option("num_qo_heads", num_qo_heads, multiples, AssertionError, message, path)
         kv_indptr, indices = blocks.columns()
         rows = block_row_sz.flatten().cumsum(0, dtype=torch.int32)
         lengths = kv_indptr[1:] - kv_indptr[:-1]

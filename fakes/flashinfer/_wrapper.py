@@ -20,16 +20,19 @@ from fake_kernels import mistakes_masks as mm
 from fake_kernels import mistakes_paged as mp
 from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_paged import check_heads
+from fake_kernels.checks_values import check_tensors
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, settle
+from fake_kernels.mistakes_values import LSE_NOT_ASKED
 from fake_kernels.outcomes import Path
 from fake_kernels.reference import Layout, attend
 from fake_kernels.variants import Variant
 
 from flashinfer._cache import kv_heads_of, page_size_of
-from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
+from flashinfer._call_checks import check_dimensions, check_dtypes, check_shapes, check_strides
 from flashinfer._jit import JitVariant
-from flashinfer._options import check_positions, only_default, position_parts, refuse_option
+from flashinfer._memory import GivenMemory
+from flashinfer._options import check_positions, only_default, position_parts, refuse_option, require_numbers
 from flashinfer._other_kernel import attend_as_compiled, window_and_cap
 from flashinfer._plan import (
     Plan,
@@ -47,10 +50,8 @@ LN2 = math.log(2.0)
 _INT_WORKSPACE_BYTES = 8 * 1024 * 1024
 
 
-class AttentionWrapper(Scheduled):
+class AttentionWrapper(GivenMemory, Scheduled):
     """Base of the wrappers; see the module. Not part of the real package's interface."""
-
-    _default_path: Path = "dec"
 
     plan_count: int
     run_count: int
@@ -62,7 +63,7 @@ class AttentionWrapper(Scheduled):
             refuse_option("kv_layout", kv_layout, "NHD, HND", KeyError, message, self._default_path)
         if backend not in ("auto", "fa2", "fa3"):
             raise not_modelled("backend", backend)
-        self._check_alignment(float_workspace_buffer, "float_workspace_buffer")
+        self._check_workspace(float_workspace_buffer, "float_workspace_buffer")
         self._kv_layout: Layout = kv_layout  # type: ignore[assignment]
         self._float_workspace_buffer = float_workspace_buffer
         self.device = float_workspace_buffer.device
@@ -87,8 +88,8 @@ class AttentionWrapper(Scheduled):
         self, float_workspace_buffer: torch.Tensor, int_workspace_buffer: torch.Tensor
     ) -> None:
         """Replace both workspaces, uint8 [bytes]; the pinned copy is allocated anew."""
-        self._check_alignment(float_workspace_buffer, "float_workspace_buffer")
-        self._check_alignment(int_workspace_buffer, "int_workspace_buffer")
+        self._check_workspace(float_workspace_buffer, "float_workspace_buffer")
+        self._check_workspace(int_workspace_buffer, "int_workspace_buffer")
         self._float_workspace_buffer = float_workspace_buffer
         self._int_workspace_buffer = int_workspace_buffer
         self._pin_memory_int_workspace_buffer = torch.empty(int_workspace_buffer.shape, dtype=torch.uint8)
@@ -120,8 +121,8 @@ class AttentionWrapper(Scheduled):
         given: the arrays by key (indptr, indices, last, qo), each with the caller's name for it, or "" if it
         is none of the caller's. found: what is wrong with them. in_place: the kernel reads them where they lie.
         """
-        self._check_alignment(self._float_workspace_buffer, "float_workspace_buffer")
-        self._check_alignment(self._int_workspace_buffer, "int_workspace_buffer")
+        self._check_workspace(self._float_workspace_buffer, "float_workspace_buffer")
+        self._check_workspace(self._int_workspace_buffer, "int_workspace_buffer")
 
         def findings() -> Iterator[Finding]:
             yield from self._second_plan()
@@ -257,6 +258,7 @@ class AttentionWrapper(Scheduled):
         layout = self._kv_layout if layout is None else layout
         path = self._path()
         plan = self._planned(path)
+        settle(check_tensors("dtype", q=q), path, during="run")
         plan.has_run = True
         found = settle(
             self._call_findings(plan, q, k_cache, v_cache, layout, window_left), path, during="run"
@@ -317,6 +319,8 @@ class AttentionWrapper(Scheduled):
         if into is not None:
             self._check_out(into, tuple(out.shape), out.dtype, "out")
         told = natural
+        if natural is None and lse is not None:
+            settle([Finding(LSE_NOT_ASKED, "lse")], self._path(), during="run")
         if natural is not None:
             told = natural if base == "ln" else natural / LN2
             told = told if order == "NH" else told.t().contiguous()
@@ -354,6 +358,7 @@ class AttentionWrapper(Scheduled):
         window_left: int | None,
     ) -> Iterator[Finding]:
         yield from check_dtypes(plan, q, k_cache, v_cache)
+        yield from check_dimensions(plan, q)
         yield from self._row_findings(plan, q)
         if window_left is not None and window_left != self._window_left:
             params = {"value": window_left, "planned": self._window_left}
@@ -382,21 +387,6 @@ class AttentionWrapper(Scheduled):
     def _row_findings(self, plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
         raise NotImplementedError
 
-    def _path(self) -> Path:
-        raise NotImplementedError
-
-    # -- small checks -------------------------------------------------------------------------------
-
-    def _check_out(self, tensor: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype, name: str) -> None:
-        for aspect, got, expected in (
-            ("shape", str(tensor.shape), str(torch.Size(shape))),
-            ("dtype", str(tensor.dtype), str(dtype)),
-        ):
-            if got != expected:
-                message = f"Invalid {aspect} of {name}: expected {expected}, got {got}"
-                params = {"got": got, "expected": expected, "message": message}
-                settle([Finding(m.OUT_MISMATCH, name, params)], self._path(), during="run")
-
     def _override(
         self,
         pos_encoding_mode: str,
@@ -409,6 +399,14 @@ class AttentionWrapper(Scheduled):
         causal: bool = False,
     ) -> None:
         """What the deprecated forward() does first: put its own options in place of the plan's."""
+        given = {
+            "window_left": window_left,
+            "logits_soft_cap": logits_soft_cap,
+            "sm_scale": sm_scale,
+            "rope_scale": rope_scale,
+            "rope_theta": rope_theta,
+        }
+        require_numbers(given, self._path(), during="run")
         check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, self._path())
         self._keep_scoring(
             causal=causal,
@@ -419,21 +417,3 @@ class AttentionWrapper(Scheduled):
             rope_scale=rope_scale,
             rope_theta=rope_theta,
         )
-
-    def _check_alignment(self, buffer: torch.Tensor, name: str) -> None:
-        if buffer.numel() and buffer.data_ptr() % 16:
-            rest = buffer.data_ptr() % 16
-            message = f"{name} must be 16-byte aligned, got data_ptr % 16 = {rest}"
-            value = f"at an address that is {rest} modulo 16"
-            refuse_option(name, value, "multiples of 16", ValueError, message, self._default_path)
-
-    def _graph_error(self, argument: str, message: str) -> None:
-        finding = Finding(m.GRAPH_BUFFERS, argument, {"message": message})
-        settle([finding], self._default_path, during="plan")
-
-    def _graph_buffers_of(self, message: str, **named: tuple[str, Any]) -> dict[str, torch.Tensor]:
-        """The caller's buffers for CUDA graphs by key; each is given as `key=(argument, buffer)`."""
-        for argument, buffer in named.values():
-            if not isinstance(buffer, torch.Tensor):
-                self._graph_error(argument, message.format(argument))
-        return {key: buffer for key, (_, buffer) in named.items()}

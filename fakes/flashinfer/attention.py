@@ -17,6 +17,7 @@ from fake_kernels import mistakes_paged as mp
 from fake_kernels import mistakes_persistent as ms
 from fake_kernels.checks_paged import PagedMetadata, check_heads, check_pages, check_vectors
 from fake_kernels.checks_persistent import check_batch, check_lengths
+from fake_kernels.checks_values import check_tensors, check_written
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR
@@ -27,8 +28,8 @@ from fake_kernels.schedule import Batch
 from fake_kernels.variants import Variant
 
 from flashinfer._cache import page_size_of, unpack_cache
-from flashinfer._call_checks import check_dtypes, check_shapes, check_strides
-from flashinfer._options import DTYPES, canonical_dtype, only_default, refuse_option
+from flashinfer._call_checks import check_dimensions, check_dtypes, check_shapes, check_strides
+from flashinfer._options import DTYPES, canonical_dtype, only_default, refuse_option, require_numbers
 from flashinfer._schedule import Scheduled
 from flashinfer._sink import BatchAttentionWithAttentionSinkWrapper
 
@@ -104,7 +105,9 @@ class BatchAttention(Scheduled):
         tokens of each request, those of this step included; its pages may have room for more.
         A logits_soft_cap must be given to run as well.
         """
+        arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
+        require_numbers(arguments, "persistent", during="plan")
         cap = logits_soft_cap or 0.0
         if head_dim_qk > 256 or head_dim_vo > 256:
             message = (
@@ -113,9 +116,12 @@ class BatchAttention(Scheduled):
                 "or BatchDecodeWithPagedKVCacheWrapper(use_tensor_cores=True) instead."
             )
             name, value = ("head_dim_qk", head_dim_qk) if head_dim_qk > 256 else ("head_dim_vo", head_dim_vo)
-            refuse_option(name, value, "at most 256", ValueError, message, "persistent")
+            refuse_option(
+                name, value, {"en": "at most 256", "zh": "不超过 256"}, ValueError, message, "persistent"
+            )
         only_default(use_profiler=(use_profiler, False), head_dim_vo=(head_dim_vo, head_dim_qk))
-        q_dtype, kv_dtype = canonical_dtype(q_data_type), canonical_dtype(kv_data_type)
+        q_dtype = canonical_dtype("q_data_type", q_data_type, "persistent")
+        kv_dtype = canonical_dtype("kv_data_type", kv_data_type, "persistent")
         if q_dtype not in DTYPES:
             raise not_modelled("q_data_type", str(q_dtype))
         meta = PagedMetadata(
@@ -205,6 +211,9 @@ class BatchAttention(Scheduled):
             settle([Finding(m.RUN_BEFORE_PLAN, "plan", params, ms.NO_PLAN)], "persistent", during="run")
         planned = self._planned
         assert planned is not None
+        require_numbers({"logits_soft_cap": logits_soft_cap}, "persistent", during="run")
+        outputs = {name: tensor for name, tensor in (("out", out), ("lse", lse)) if tensor is not None}
+        settle(check_tensors("dtype", q=q, **outputs), "persistent", during="run")
         k_cache, v_cache = unpack_cache(kv_cache, self._kv_layout, "persistent")
         found = self._findings(planned, q, k_cache, v_cache, out, lse, logits_soft_cap)
         fault = planned.fault or settle(found, "persistent", during="run")
@@ -247,6 +256,7 @@ class BatchAttention(Scheduled):
             params = {"value": soft_cap, "planned": planned.soft_cap}
             yield Finding(ms.SOFT_CAP_DIFFERS, "logits_soft_cap", params, outcome)
         yield from check_dtypes(planned, q, k_cache, v_cache)
+        yield from check_dimensions(planned, q)
         if q.shape[0] != planned.qo_indptr[-1]:
             yield Finding(m.Q_ROWS, "q", {"value": q.shape[0], "planned": planned.qo_indptr[-1]})
         yield from check_shapes(planned, q, k_cache, v_cache, self._kv_layout)
@@ -263,6 +273,8 @@ class BatchAttention(Scheduled):
             if tensor is not None and (tuple(tensor.shape) != shape or tensor.dtype != dtype):
                 params = {"got": f"{tensor.dtype} {list(tensor.shape)}", "expected": f"{dtype} {list(shape)}"}
                 yield Finding(m.OUT_MISMATCH, name, {**params, "message": ""}, UNMEASURED)
+            if tensor is not None:
+                yield from check_written(name, tensor)
 
 
 def _batch(planned: _Planned) -> Batch | None:

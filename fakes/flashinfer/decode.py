@@ -19,7 +19,13 @@ from fake_kernels.outcomes import GARBAGE, UNMEASURED, Path, raises
 
 from flashinfer._fast_plan import fast_decode_plan, kernel_of
 from flashinfer._jit import JitVariant
-from flashinfer._options import check_positions, only_default, planned_dtypes, refuse_option
+from flashinfer._options import (
+    check_positions,
+    only_default,
+    planned_dtypes,
+    refuse_option,
+    require_numbers,
+)
 from flashinfer._paged import PagedWrapper, require_window
 from flashinfer._plan import Plan
 from flashinfer._single import single_decode_with_kv_cache
@@ -166,7 +172,8 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
         if data_type is not None:
             q_data_type = data_type if q_data_type is None else q_data_type
             kv_data_type = data_type if kv_data_type is None else kv_data_type
-        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type)
+        require_numbers(arguments, self._path(), during="plan")
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type, self._path())
         check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, self._path())
         only_default(
             window_right=(window_right, 0),

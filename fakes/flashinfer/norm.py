@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import torch
-from fake_kernels.checks_rows import require_last_dim, require_rows, require_tensors
+from fake_kernels.checks_rows import (
+    require_apart,
+    require_last_dim,
+    require_numbers,
+    require_rows,
+    require_tensors,
+)
 from fake_kernels.gated import rms_normed
 
 
@@ -67,6 +73,7 @@ def layernorm(
     library's for gamma) and beta: float32 [hidden].
     """
     require_tensors(input=(input, (2,)), gemma=(gemma, (1,)), beta=(beta, (1,)))
+    require_numbers(eps=eps)
     given = torch.float32 if input.dtype == torch.float32 else torch.bfloat16
     hidden = input.shape[-1:]
     require_rows(
@@ -87,6 +94,7 @@ def _rmsnorm(
     if weight_bias:  # gemma's entry takes rows only, and says so
         require_tensors(checked=True, input=(input, (2,)))
     require_tensors(input=(input, (2, 3)), weight=(weight, (1,)))
+    require_numbers(eps=eps)
     require_rows(weight=(weight, input.shape[-1:], input.dtype))
     require_last_dim(input=input, weight=weight)
     result = rms_normed(input.float(), weight, eps, weight_bias).to(input.dtype)
@@ -102,10 +110,12 @@ def _fused_add_rmsnorm(
     input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float, weight_bias: float
 ) -> None:
     require_tensors(input=(input, (2,)), residual=(residual, (2,)), weight=(weight, (1,)))
+    require_numbers(eps=eps)
     require_rows(
         residual=(residual, input.shape, input.dtype), weight=(weight, input.shape[-1:], input.dtype)
     )
     require_last_dim(input=input, residual=residual, weight=weight)
+    require_apart(input=input, residual=residual)
     total = input.float() + residual.float()
     residual.copy_(total)
     input.copy_(rms_normed(total, weight, eps, weight_bias))

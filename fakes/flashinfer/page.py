@@ -12,6 +12,7 @@ from fake_kernels.checks_page import (
     check_lengths,
     check_output,
 )
+from fake_kernels.checks_rows import require_numbers
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mode import is_strict
 
@@ -26,6 +27,7 @@ def get_seq_lens(kv_indptr: torch.Tensor, kv_last_page_len: torch.Tensor, page_s
     """
     require_context()
     if is_strict():
+        require_numbers(page_size=page_size)
         settle(check_integers(kv_indptr=kv_indptr, kv_last_page_len=kv_last_page_len), "rows", during="run")
         found = check_lengths(kv_indptr.tolist(), kv_last_page_len.tolist(), page_size)
         settle(found, "rows", during="run")
@@ -47,7 +49,7 @@ def get_batch_indices_positions(
     get request -1, and position 0 or what stood in the caller's `positions` (triton/page.py).
     batch_indices=, positions=: int32 [nnz], filled in place. ValueError for another shape or type.
     """
-    require_context()
+    require_numbers(nnz=nnz)
     settle(check_integers(append_indptr=append_indptr, seq_lens=seq_lens), "rows", during="run")
     settle(check_append_indptr(append_indptr, seq_lens, nnz), "rows", during="run")
     for name, given in (("batch_indices", batch_indices), ("positions", positions)):

@@ -7,6 +7,8 @@ Interface of flashinfer 0.7.2.post1 (`flashinfer/prefill.py`), computed on the C
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_paged import PagedMetadata
 from fake_kernels.findings import require_context
 
-from flashinfer._options import check_positions, only_default, path_of, planned_dtypes
+from flashinfer._options import check_positions, only_default, path_of, planned_dtypes, require_numbers
 from flashinfer._paged import PagedWrapper, require_window
 from flashinfer._prefill import PrefillWrapper
 from flashinfer._ragged import BatchPrefillWithRaggedKVCacheWrapper
@@ -36,6 +38,16 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, 
     are required, and those of the mask (uint8 [most bytes], int32 [B+1]) for batches with one. jit_args: see
     `flashinfer._jit`; with variant_owns_mask the variant decides alone and causal is ignored.
     """
+
+    _array_names: Mapping[str, str] = MappingProxyType(
+        {
+            "qo_name": "qo_indptr",
+            "indptr_name": "paged_kv_indptr",
+            "indices_name": "paged_kv_indices",
+            "last_name": "paged_kv_last_page_len",
+        }
+    )
+    """What the caller of plan calls its arrays; another name for a level of a cascade."""
 
     def __init__(
         self,
@@ -128,7 +140,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, 
         """
         arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
-        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type)
+        require_numbers(arguments, self._path(), during="plan")
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, o_data_type, self._path())
         only_default(
             use_fp16_qk_reduction=(use_fp16_qk_reduction, False),
             prefix_len_ptr=(prefix_len_ptr, None),
@@ -157,9 +170,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, 
             seq_lens,
             qo_indptr,
             copied=self._use_cuda_graph,
-            indptr_name="paged_kv_indptr",
-            indices_name="paged_kv_indices",
-            last_name="paged_kv_last_page_len",
+            **self._array_names,
         )
         self._check_vectors(meta, path)
         if self._use_cuda_graph:

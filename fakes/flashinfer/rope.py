@@ -18,6 +18,7 @@ from fake_kernels.checks_rope import (
     check_ragged,
     check_rotary_dim,
 )
+from fake_kernels.checks_rows import require_apart, require_numbers
 from fake_kernels.findings import require_context, settle
 from fake_kernels.rope import Frequencies, angles, turned
 
@@ -189,6 +190,7 @@ def _ragged(
     frequencies: Frequencies,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     require_context()
+    require_numbers(rotary_dim=rotary_dim, **frequencies.arguments)
     settle(check_heads(q, k), "rows", during="run")
     settle(check_ragged(indptr, offsets, q.shape[0]), "rows", during="run")
     counts = (indptr[1:] - indptr[:-1]).long()
@@ -206,6 +208,7 @@ def _by_ids(
     frequencies: Frequencies,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     require_context()
+    require_numbers(rotary_dim=rotary_dim, **frequencies.arguments)
     settle(check_heads(q, k), "rows", during="run")
     turning = q.shape[-1] if rotary_dim is None else rotary_dim
     settle(check_rotary_dim(turning, q.shape[-1], interleave), "rows", during="run")
@@ -223,6 +226,7 @@ def _by_cache(
     is_neox: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     require_context()
+    require_numbers(head_size=head_size)
     settle(check_cache(cos_sin_cache, head_size), "rows", during="run")
     for name, given in (("query", query), ("key", key)):
         settle(check_head_size(name, given, head_size), "rows", during="run")
@@ -238,6 +242,7 @@ def _by_cache(
 
 
 def _write(q: torch.Tensor, k: torch.Tensor, rotated: tuple[torch.Tensor, torch.Tensor]) -> None:
+    require_apart(q=q, k=k)
     q.copy_(rotated[0])
     k.copy_(rotated[1])
 

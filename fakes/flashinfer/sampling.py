@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from fake_kernels import mistakes_sampling as m
 from fake_kernels.checks_sampling import (
+    check_generator,
     check_indices,
     check_logits,
     check_matrix,
@@ -274,6 +275,7 @@ def _drawn(
     settle(check_indices(indices, weights.shape[0]), "rows", during="run")
     outputs = weights.shape[0] if indices is None else len(indices)
     settle(check_seeds(seed, offset, outputs), "rows", during="run")
+    settle(check_generator(generator), "rows", during="run")
     if seed is None or offset is None:
         seed, offset = int(torch.randint(2**62, (), generator=generator)), 0
     told = uniform(_entries(seed, outputs), _entries(offset, outputs))

@@ -24,6 +24,7 @@ from flashinfer._options import (
     pick_backend,
     planned_dtypes,
     refuse_option,
+    require_numbers,
 )
 from flashinfer._sparse import SparseWrapper
 from flashinfer._variable_sparse import VariableBlockSparseAttentionWrapper
@@ -90,7 +91,9 @@ class BlockSparseAttentionWrapper(SparseWrapper):
         self._check_other_backends(block_mask, kv_splits, use_clc, q_scale, k_scale, v_scale)
         if indptr is None or indices is None:
             message = "indptr and indices are required for non-VSA backends."
-            refuse_option("indptr", None, "int32 tensors", ValueError, message, "fa2")
+            refuse_option(
+                "indptr", None, {"en": "int32 tensors", "zh": "int32 张量"}, ValueError, message, "fa2"
+            )
         assert indptr is not None
         assert indices is not None
         only_default(
@@ -99,8 +102,9 @@ class BlockSparseAttentionWrapper(SparseWrapper):
             q2k_indices=(q2k_indices, None),
             q2k_num=(q2k_num, None),
         )
-        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None)
-        o_dtype = canonical_dtype(o_data_type)
+        require_numbers(arguments, self._path(), during="plan")
+        q_dtype, kv_dtype = planned_dtypes(q_data_type, kv_data_type, None, self._path())
+        o_dtype = canonical_dtype("o_data_type", o_data_type, self._path())
         masked = mask is not None or packed_mask is not None
         group = max(1, num_qo_heads // max(1, num_kv_heads))
         path: Path = "dec"

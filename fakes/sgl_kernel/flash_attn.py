@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from fake_kernels.checks_flash import FlashCall, check_arrays, check_call, check_sinks
+from fake_kernels.checks_flash import FlashCall, check_arrays, check_call, check_flash_values, check_sinks
 from fake_kernels.checks_varlen import VarlenCall
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
@@ -95,6 +95,10 @@ def flash_attn_with_kvcache(
         score_mod=(score_mod, None),
         aux_tensors=(aux_tensors, None),
         ver=(ver, 3),
+    )
+    numbers = {"max_seqlen_q": max_seqlen_q, "softmax_scale": softmax_scale, "softcap": softcap}
+    settle(
+        check_flash_values(numbers, window_size, q=q, k_cache=k_cache, v_cache=v_cache), "sgl", during="run"
     )
     if cache_seqlens is None:
         raise not_modelled("cache_seqlens", cache_seqlens)
@@ -185,6 +189,9 @@ def flash_attn_varlen_func(
         aux_tensors=(aux_tensors, None),
         ver=(ver, 3),
     )
+    numbers = {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}
+    numbers |= {"softmax_scale": softmax_scale, "softcap": softcap}
+    settle(check_flash_values(numbers, window_size, q=q, k=k, v=v), "sgl", during="run")
     if max_seqlen_q is None or max_seqlen_k is None:
         missing = "max_seqlen_q" if max_seqlen_q is None else "max_seqlen_k"
         settle([Finding(MAX_SEQLENS_MISSING, missing)], "sgl", during="run")

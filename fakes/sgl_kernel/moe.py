@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from fake_kernels.checks_moe import check_alignment, check_routing
+from fake_kernels.checks_rows import require_numbers
 from fake_kernels.findings import require_context, settle
 from fake_kernels.moe import aligned, routed
 
@@ -60,7 +61,7 @@ def topk_softmax(
     logits c * tanh(logits / c); correction_bias, float32 [experts], is added after that. Of equal experts the lower
     id comes first (so the kernel for 2^n experts; for other numbers it is not specified).
     """
-    require_context()
+    require_numbers(moe_softcapping=moe_softcapping)
     settle(check_routing(topk_weights, topk_ids, gating_output, correction_bias), "rows", during="run")
     top_k = topk_weights.shape[1]
     weights, ids = routed(gating_output, top_k, renormalize, moe_softcapping, correction_bias)

@@ -81,6 +81,19 @@ def test_a_levels_own_mistake_is_told_by_its_plan() -> None:
     with pytest.raises(KernelError) as caught:
         planned(CASE, TENSORS, paged_kv_last_page_len=[i32([0]), TENSORS["last1"]])
     assert caught.value.code == "last_page_len_zero"
+    assert caught.value.place == "paged_kv_last_page_len[0][0] = 0"
+    assert caught.value.what["en"].startswith("paged_kv_last_page_len[0] is 0 for request 0")
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("name", ["qo_indptr_arr", "paged_kv_indptr_arr", "paged_kv_indices_arr"])
+def test_a_mistake_is_told_with_its_level(name: str, level: int) -> None:
+    key = {"qo_indptr_arr": "qo", "paged_kv_indptr_arr": "indptr", "paged_kv_indices_arr": "indices"}[name]
+    arrays = [TENSORS[f"{key}0"], TENSORS[f"{key}1"]]
+    arrays[level] = arrays[level].long()
+    with pytest.raises(KernelError) as caught:
+        planned(CASE, TENSORS, **{name: arrays})
+    assert caught.value.argument == f"{name}[{level}]"
 
 
 def test_under_cuda_graphs_each_level_has_its_buffers() -> None:

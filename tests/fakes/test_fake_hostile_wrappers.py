@@ -27,6 +27,8 @@ K, V = (torch.randn(sum(KV_LENS), 2, 8, dtype=torch.float16) for _ in range(2))
 RAGGED = {"qo_indptr": cumulated(Q_LENS), "kv_indptr": cumulated(KV_LENS)}
 MASK = torch.rand(BITS) < 0.5
 PAGED = make_batch((20, 9, 33, 16), Q_LENS, page_size=4, head_dim=8)
+SPARE = sorted(set(range(len(PAGED.k))) - set(PAGED.indices.tolist()))
+"""Pages that belong to nobody: what two levels list is seen twice."""
 Arrays = dict[str, Any]
 
 
@@ -102,7 +104,7 @@ TARGETS: dict[str, tuple[Callable[[Arrays], torch.Tensor], Arrays]] = {
         {
             "qo0": i32([0, 7]),
             "indptr0": i32([0, 2]),
-            "indices0": i32([0, 1]),
+            "indices0": i32(SPARE[:2]),
             "last0": i32([4]),
             "qo1": PAGED.qo_indptr,
             "indptr1": PAGED.indptr,

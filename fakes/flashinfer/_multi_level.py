@@ -18,6 +18,7 @@ from fake_kernels.mistakes_wrappers import LEVEL_ROWS, LEVELS_COUNT
 from fake_kernels.schedule import PlanInfo
 from fake_kernels.states import merged
 
+from flashinfer._plan import kept_arguments
 from flashinfer.prefill import BatchPrefillWithPagedKVCacheWrapper
 
 
@@ -52,6 +53,7 @@ class MultiLevelCascadeAttentionWrapper:
         self._kv_layout = kv_layout
         self.run_count = 0
         self.plan_count = 0
+        self.last_plan: dict[str, Any] | None = None
         buffers: list[dict[str, Any]] = [{} for _ in range(num_levels)]
         if use_cuda_graph:
             named = {
@@ -165,6 +167,7 @@ class MultiLevelCascadeAttentionWrapper:
                 kv_data_type=kv_data_type,
             )
         self.plan_count += 1
+        self.last_plan = kept_arguments(arguments)
 
     begin_forward = plan
 

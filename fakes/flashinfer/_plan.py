@@ -8,7 +8,7 @@ schedule under CUDA graphs) are invisible on a CPU unless somebody keeps the boo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -148,6 +148,17 @@ class Plan:
     def _with_rows(self, slots: list[torch.Tensor]) -> list[Request]:
         qo = self.arrays["qo"].tolist() if "qo" in self.arrays else range(self.batch + 1)
         return [Request(qo[i], qo[i + 1], slots[i]) for i in range(self.batch)]
+
+
+def kept_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a plan as they are now, for who looks later: tensors are copied, also those in lists."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [kept(one) for one in value]
+        return value.clone() if isinstance(value, torch.Tensor) else value
+
+    return {name: kept(value) for name, value in arguments.items()}
 
 
 def own_workspace(buffer: torch.Tensor, plan: Plan) -> None:

@@ -38,6 +38,7 @@ from flashinfer._plan import (
     Plan,
     arrays_in_place,
     device_arrays,
+    kept_arguments,
     own_workspace,
     owner,
     planner_lengths,
@@ -226,10 +227,7 @@ class AttentionWrapper(GivenMemory, Scheduled):
         own_workspace(self._int_workspace_buffer, plan)
         own_workspace(self._pin_memory_int_workspace_buffer, plan)
         self.plan_count += 1
-        self.last_plan = {
-            name: value.clone() if isinstance(value, torch.Tensor) else value
-            for name, value in arguments.items()
-        }
+        self.last_plan = kept_arguments(arguments)
 
     def _second_plan(self) -> Iterator[Finding]:
         before = owner(self._pin_memory_int_workspace_buffer)

@@ -30,6 +30,7 @@ from fake_kernels.variants import Variant
 from flashinfer._cache import page_size_of, unpack_cache
 from flashinfer._call_checks import check_dimensions, check_dtypes, check_shapes, check_strides
 from flashinfer._options import DTYPES, canonical_dtype, only_default, refuse_option, require_numbers
+from flashinfer._plan import kept_arguments
 from flashinfer._schedule import Scheduled
 from flashinfer._sink import BatchAttentionWithAttentionSinkWrapper
 
@@ -63,7 +64,7 @@ class _Planned:
 
 
 class BatchAttention(Scheduled):
-    """Attention of a mixed batch: `plan` once, `run` for every layer.
+    """Attention of a mixed batch: `plan` once, `run` for every layer. plan_count, run_count and last_plan as on the wrappers.
 
     kv_layout: "NHD" or "HND". device: where the real one allocates 384 MiB and 8 MiB of workspace; here they are of
     device "meta" (a size without memory), and everything else is where the caller's tensors are.
@@ -79,6 +80,9 @@ class BatchAttention(Scheduled):
         self.int_workspace_buffer = torch.empty(_INT_WORKSPACE_BYTES, dtype=torch.uint8, device="meta")
         self.page_locked_int_workspace_buffer = torch.empty_like(self.int_workspace_buffer)
         self._planned: _Planned | None = None
+        self.plan_count = 0
+        self.run_count = 0
+        self.last_plan: dict[str, Any] | None = None
 
     def plan(
         self,
@@ -170,6 +174,8 @@ class BatchAttention(Scheduled):
         buffers["int_workspace_buffer"] = self.int_workspace_buffer
         self._schedule(_batch(planned), "persistent", "persistent", buffers)
         self._planned = planned
+        self.plan_count += 1
+        self.last_plan = kept_arguments(arguments)
 
     def prewarm_paged_kv_stride_variant(self, variant: str = "independent") -> None:
         """Nothing to load here: K and V may have different strides anyway. Errors as in the real package."""
@@ -220,6 +226,7 @@ class BatchAttention(Scheduled):
         act(fault)
         if fault is not None and fault.kind == "nan":
             nan = torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan)
+            self.run_count += 1
             return nan[0] if out is None else out.copy_(nan[0]), nan[1] if lse is None else lse.copy_(nan[1])
         requests = [
             Request(
@@ -237,6 +244,7 @@ class BatchAttention(Scheduled):
         result, natural = attend(q, k_cache, v_cache, requests, variant, layout=layout, with_lse=True)
         assert natural is not None
         base2 = natural / LN2
+        self.run_count += 1
         return result if out is None else out.copy_(result), base2 if lse is None else lse.copy_(base2)
 
     def _findings(

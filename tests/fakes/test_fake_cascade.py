@@ -120,3 +120,15 @@ def test_workspaces_are_reset_level_by_level() -> None:
     assert wrapper._batch_prefill_wrappers[1]._int_workspace_buffer is fresh[2]
     with pytest.raises(ValueError, match="argument 2 is longer"):
         wrapper.reset_workspace_buffer(fresh[0], fresh)
+
+
+def test_counters_and_the_last_plan_are_readable() -> None:
+    wrapper = wrapper_of()
+    assert (wrapper.plan_count, wrapper.run_count, wrapper.last_plan) == (0, 0, None)
+    wrapper = planned(CASE, TENSORS)
+    wrapper.run(TENSORS["q"], TENSORS["kv"])
+    wrapper.run(TENSORS["q"], TENSORS["kv"])
+    assert (wrapper.plan_count, wrapper.run_count) == (1, 2)
+    kept = wrapper.last_plan["paged_kv_indptr_arr"]
+    assert torch.equal(kept[1], TENSORS["indptr1"])
+    assert kept[1] is not TENSORS["indptr1"]

@@ -70,6 +70,18 @@ def test_float32_is_exact_and_soft_cap_and_scale_are_applied() -> None:
         torch.testing.assert_close(lse * torch.log(torch.tensor(2.0)), want_lse)
 
 
+def test_counters_and_the_last_plan_are_readable() -> None:
+    fresh = flashinfer.BatchAttention()
+    assert (fresh.plan_count, fresh.run_count, fresh.last_plan) == (0, 0, None)
+    wrapper = planned()
+    wrapper.run(Q, (K, V))
+    wrapper.run(Q, (K, V))
+    assert (wrapper.plan_count, wrapper.run_count) == (1, 2)
+    assert torch.equal(wrapper.last_plan["kv_len_arr"], ARRAYS["kv_len_arr"])
+    assert wrapper.last_plan["kv_len_arr"] is not ARRAYS["kv_len_arr"]
+    assert wrapper.last_plan["causal"] is True
+
+
 def test_pages_may_have_room_for_more_than_the_length() -> None:
     out, _ = planned(kv_len_arr=i32([20, 5, 30])).run(Q, (K, V))
     assert out.isfinite().all()

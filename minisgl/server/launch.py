@@ -49,6 +49,7 @@ from minisgl.utils.mp import ZmqAsyncPullQueue, ZmqPullQueue, ZmqPushQueue
 logger = init_logger(__name__)
 
 STOP_S = 5.0
+LAST_WORDS_S = 2.0
 IDLE_S = 5.0
 SEND_S = 1.0  # for a tokenizer with a full queue to take something; the event loop stands still meanwhile
 
@@ -98,8 +99,8 @@ class Workers:
                 if message.error is not None:
                     raise EngineDied(f"{message.name} did not start: {message.error}")
                 missing.discard(message.name)
-            if reason := self.dead():
-                raise EngineDied(reason)
+            if ended := self._first_dead():
+                raise EngineDied(f"{ended[0]} did not start: {ended[1]}")
             if missing and time.monotonic() > deadline:
                 waited = self.config.startup_timeout
                 raise EngineDied(f"not ready after {waited:g} s: {', '.join(sorted(missing))}")
@@ -114,13 +115,22 @@ class Workers:
 
     def dead(self) -> str | None:
         """Which process has ended and why, or None."""
-        ended = [(name, process) for name, process in self._processes.items() if not process.is_alive()]
+        ended = self._first_dead()
+        return None if ended is None else f"{ended[0]} has ended: {ended[1]}"
+
+    def _first_dead(self) -> tuple[str, str] | None:
+        """The name of a process that has ended, and why. Whoever said something failed first: the others may
+        have ended because of it."""
+        ended = {name: p.exitcode for name, p in self._processes.items() if not p.is_alive()}
         if not ended:
             return None
-        told = {message.name: message.error for message in self._control.drain(0.1) if message.error}
-        # Whoever said something failed first: the others may have ended because of it.
-        name, process = next(((n, p) for n, p in ended if n in told), ended[0])
-        return f"{name} has ended: {told.get(name) or _exit_reason(process.exitcode)}"
+        told: dict[str, str] = {}
+        deadline = time.monotonic() + LAST_WORDS_S
+        # Ended by an exception: it has said which, and the words may still be on their way.
+        while not told and 1 in ended.values() and time.monotonic() < deadline:
+            told = {message.name: message.error for message in self._control.drain(0.1) if message.error}
+        name = next((n for n in ended if n in told), next(iter(ended)))
+        return name, told.get(name) or _exit_reason(ended[name])
 
     def watch(self, on_death: Callable[[str], None]) -> None:
         """Call `on_death(reason)` from a thread of its own, once, when a process has ended before `stop`."""

@@ -52,7 +52,8 @@ class _Queue:
 
 class ZmqPushQueue(_Queue, Generic[T]):
     def __init__(self, address: str, create: bool, encode: Encode[T]) -> None:
-        super().__init__(zmq.Context.instance(), zmq.PUSH, address, create)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `flush` waits for no others
+        super().__init__(self._context, zmq.PUSH, address, create)
         self._encode = encode
 
     def put(self, item: T, timeout_s: float = SEND_TIMEOUT_S) -> None:
@@ -60,9 +61,15 @@ class ZmqPushQueue(_Queue, Generic[T]):
         already and none is taken in time."""
         _send(self._socket, self._encode(item), timeout_s, self.address)
 
+    def close(self) -> None:
+        super().close()
+        self._context.term()
+
     def flush(self, timeout_s: float) -> None:
-        """`close`, giving frames that are on their way so long to arrive. For the last words of a process."""
+        """`close`, once all frames have left, or after so long. For the last words of a process: what ZMQ's
+        thread still holds when it ends is lost."""
         self._socket.close(linger=int(timeout_s * 1000))
+        self._context.term()
 
 
 class ZmqPullQueue(_Queue, Generic[T]):

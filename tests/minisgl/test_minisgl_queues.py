@@ -2,9 +2,12 @@
 
 import asyncio
 import itertools
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -21,6 +24,7 @@ from minisgl.utils.mp import (
 
 READ = reader(TOKENIZER_TYPES)
 NUMBERS = itertools.count()
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -67,6 +71,32 @@ def test_many_items_arrive_once_and_in_order(address: str) -> None:
     sender.join(10.0)
     assert [message.uid for message in got] == list(range(3000))
     assert pull.drain() == []
+    pull.close()
+
+
+LAST_WORDS = """
+import os, sys
+from minisgl.message.tokenizer import AbortMsg
+from minisgl.message.utils import pack
+from minisgl.utils.mp import ZmqPushQueue
+
+push = ZmqPushQueue(sys.argv[1], False, pack)
+push.put(AbortMsg(7))
+print("said", flush=True)
+push.flush(20.0)
+os._exit(1)
+"""
+
+
+def test_last_words_have_left_before_their_process_ends(address: str) -> None:
+    command = [sys.executable, "-c", LAST_WORDS, address]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "said\n"
+        time.sleep(0.3)  # whoever does not wait for the reader has ended by now
+        pull: ZmqPullQueue[AbortMsg] = ZmqPullQueue(address, True, READ)
+        assert pull.get(20.0) == AbortMsg(7)
+        assert child.wait(60) == 1
     pull.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from fake_kernels import mistakes_page as m
 from fake_kernels.checks_page import (
@@ -13,8 +15,10 @@ from fake_kernels.checks_page import (
     check_output,
 )
 from fake_kernels.checks_rows import require_numbers
+from fake_kernels.checks_values import check_numbers
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mode import is_strict
+from fake_kernels.outcomes import UNMEASURED
 
 from flashinfer._cache import unpack_cache
 
@@ -27,7 +31,9 @@ def get_seq_lens(kv_indptr: torch.Tensor, kv_last_page_len: torch.Tensor, page_s
     """
     require_context()
     if is_strict():
-        require_numbers(page_size=page_size)
+        # Plain arithmetic of torch there: a float page_size gives float lengths.
+        numbers = check_numbers({"page_size": page_size})
+        settle((replace(found, outcome=UNMEASURED) for found in numbers), "rows", during="run")
         settle(check_integers(kv_indptr=kv_indptr, kv_last_page_len=kv_last_page_len), "rows", during="run")
         found = check_lengths(kv_indptr.tolist(), kv_last_page_len.tolist(), page_size)
         settle(found, "rows", during="run")

@@ -50,6 +50,8 @@ class LocalZygote:
 class LocalStage:
     """One version of a problem, ready to start processes. Invariant: `_spares` wait for a program that nobody has sent."""
 
+    early_spare = True  # the next process starts while a program runs: a wrong one needs a second for the case it is shown
+
     def __init__(self, scene: Scene, reuse: bool) -> None:
         self.scene = scene
         self.reuse = reuse
@@ -61,7 +63,10 @@ class LocalStage:
     def spawn(self, limits: ChildLimits) -> LocalChild:
         with self._lock:
             spare = self._spares.pop() if self._spares else None
-        return spare or self.make(limits)
+        child = spare or self.make(limits)
+        if self.early_spare and not self.reuse:
+            self.prefork(limits)
+        return child
 
     def make(self, limits: ChildLimits) -> LocalChild:
         """A new process."""
@@ -196,6 +201,10 @@ class LocalChild:
             except OSError:
                 return 0.0
         return time.monotonic() * 1000
+
+    def forgive(self, seconds: float) -> None:
+        """Do not count on the wall what the child has just waited for us."""
+        self._started_at += seconds
 
     def exchange(self, frame: bytes, cpu_limit_ms: int | None = None) -> Reply | Ending:
         """Send one frame, wait for one, as `process.Child.exchange`."""

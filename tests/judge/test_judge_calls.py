@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from small_packages import write_package
 
@@ -9,6 +11,7 @@ from judge.core.status import Status
 from judge.core.wording import say
 from judge.dialogue import MOST_CALLS
 from judge.judge import JudgeError
+from judge.sandbox.process import ChildLimits
 
 SEED = bytes(range(16))
 STUB = """
@@ -302,3 +305,22 @@ def test_arguments_that_come_back_larger_are_the_submissions_error(judge, packag
     )
     assert verdict.status in (Status.WRONG_ANSWER, Status.RUNTIME_ERROR)
     assert judge._checker is checker
+
+
+def test_waiting_for_the_checker_is_not_the_callers_time(judge, package, monkeypatch):
+    """It answers everybody: outputs of others that are costly to look at must not end a right program, nor the reference."""
+    judge.warm(package)
+    asked = judge.call
+
+    def busy(do, blobs=None, **request):
+        if do == "step":
+            time.sleep(0.15)
+        return asked(do, blobs, **request)
+
+    monkeypatch.setattr(judge, "call", busy)
+    monkeypatch.setattr(ChildLimits, "total_wall_ms", 1000)
+    assert run(judge, package, SOLUTION).status is Status.ACCEPTED
+    sleeping = SOLUTION.replace("    device.open()", "    import time; time.sleep(0.4); device.open()")
+    verdict = run(judge, package, sleeping)
+    assert verdict.status is Status.TIME_LIMIT
+    assert verdict.message.code == "wall_limit"

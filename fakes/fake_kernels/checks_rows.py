@@ -106,9 +106,9 @@ def require_contiguous(**given: torch.Tensor) -> None:
 
 
 def require_numbers(**given: object) -> None:
-    """Refuse arguments, under their names in `checks_values`, that should be numbers and are not."""
+    """Refuse arguments, under their names in `checks_values`, that should be numbers or flags and are not."""
     require_context()
-    settle(check_numbers(given), "rows", during="run")
+    settle(check_numbers(given, required=("rope_scale", "rope_theta")), "rows", during="run")
 
 
 def require_apart(**given: torch.Tensor) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from fake_kernels import mistakes_sampling as m
 from fake_kernels.checks_rows import tensor_of
+from fake_kernels.checks_values import check_numbers
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_rows import NO_ROWS, NOT_CONTIGUOUS
 from fake_kernels.outcomes import raises
@@ -41,6 +42,7 @@ def check_logits(
     logits: torch.Tensor, *, check_nan: bool = False, told: str = "logits", empty_allowed: bool = False
 ) -> Iterator[Finding]:
     """NaN (the library's message calls them `told`), and rows that are -inf everywhere."""
+    yield from check_numbers({"check_nan": check_nan})
     yield from _check_nan("logits", logits, check_nan, told)
     if not empty_allowed:
         yield from _first("logits", m.EMPTY_ROW, (logits == -torch.inf).all(dim=-1))
@@ -50,6 +52,7 @@ def check_probs(
     probs: torch.Tensor, *, check_nan: bool, empty_allowed: bool, any_sum: bool = False
 ) -> Iterator[Finding]:
     """NaN, negative entries, rows without any probability, rows that don't sum to 1 (unless any_sum)."""
+    yield from check_numbers({"check_nan": check_nan, "return_valid": empty_allowed})
     yield from _check_nan("probs", probs, check_nan, "probs")
     negative = (probs < 0).any(dim=-1)
     yield from _first("probs", m.NEGATIVE, negative, probs.amin(dim=-1))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import combinations
 from numbers import Integral, Real
 
+import numpy as np
 import torch
 
 from fake_kernels import mistakes_values as m
 from fake_kernels.findings import Finding
+from fake_kernels.outcomes import UNMEASURED
 
 _WHOLE = (
     "num_qo_heads",
@@ -30,6 +32,7 @@ _WHOLE = (
     "block_size",
     "nnz",
     "num_levels",
+    "num_splits",
     "M",
     "N",
     "R",
@@ -46,6 +49,24 @@ _REAL = (
     "rope_theta",
     "low_freq_factor",
     "high_freq_factor",
+)
+_FLAGS = (
+    "causal",
+    "non_blocking",
+    "disable_split_kv",
+    "use_fp16_qk_reduction",
+    "use_cuda_graph",
+    "use_tensor_cores",
+    "return_lse",
+    "return_softmax_lse",
+    "return_valid",
+    "check_nan",
+    "interleave",
+    "is_neox",
+    "is_causal",
+    "renormalize",
+    "pad_sorted_token_ids",
+    "ignore_invalid_expert",
 )
 _POSITIVE = ("head_dim", "head_dim_qk", "head_dim_vo", "head_size", "rope_scale", "rope_theta", "R")
 _OPTIONAL = (
@@ -64,24 +85,40 @@ _OPTIONAL = (
 """Arguments that may be None."""
 
 
-def check_numbers(given: Mapping[str, object]) -> Iterator[Finding]:
-    """Whether the arguments that are numbers are numbers, of the right kind and finite. given: arguments of a call by
-    name; what is no number is passed over. The other checks of a call rely on it."""
+def check_numbers(given: Mapping[str, object], required: Container[str] = ()) -> Iterator[Finding]:
+    """Whether the arguments that are numbers or flags are such, numbers finite. given: arguments of a call by name; what
+    is neither is passed over. required: names that may be None elsewhere but not here. The other checks of a call rely
+    on it."""
     for name, value in given.items():
-        if (name not in _WHOLE and name not in _REAL) or (value is None and name in _OPTIONAL):
+        if name in _FLAGS:
+            if value is not None and not isinstance(value, bool | int | np.bool_):
+                yield Finding(m.NOT_A_FLAG, name, _shown(value))
+            continue
+        if name not in _WHOLE and name not in _REAL:
+            continue
+        if value is None and name in _OPTIONAL and name not in required:
             continue
         kind, mistake = (Integral, m.NOT_WHOLE) if name in _WHOLE else (Real, m.NOT_REAL)
-        if not isinstance(value, kind):
-            shown = f"tensor{tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
-            yield Finding(mistake, name, {"value": shown, "type": type(value).__name__})
-            return
-        number = float(value)
-        if not math.isfinite(number):
-            yield Finding(
-                m.OUT_OF_RANGE, name, {"value": number, "range": "finite", "range_zh": "是有限的数"}
-            )
-        elif name in _POSITIVE and number <= 0:
-            yield Finding(m.OUT_OF_RANGE, name, {"value": number, "range": "above 0", "range_zh": "大于 0"})
+        if isinstance(
+            value, bool | np.bool_
+        ):  # the binding takes 1 for it; here it is an argument that slipped
+            yield Finding(mistake, name, _shown(value), UNMEASURED)
+        elif not isinstance(value, kind):
+            yield Finding(mistake, name, _shown(value))
+        else:
+            yield from _check_range(name, float(value))
+
+
+def _shown(value: object) -> dict[str, str]:
+    shown = f"tensor{tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
+    return {"value": shown, "type": type(value).__name__}
+
+
+def _check_range(name: str, number: float) -> Iterator[Finding]:
+    if not math.isfinite(number):
+        yield Finding(m.OUT_OF_RANGE, name, {"value": number, "range": "finite", "range_zh": "是有限的数"})
+    elif name in _POSITIVE and number <= 0:
+        yield Finding(m.OUT_OF_RANGE, name, {"value": number, "range": "above 0", "range_zh": "大于 0"})
 
 
 def check_tensors(attribute: str, **given: object) -> Iterator[Finding]:

@@ -44,6 +44,22 @@ NOT_REAL = Mistake(
     note=_BINDING,
 )
 
+NOT_A_FLAG = Mistake(
+    NOT_WHOLE.code,
+    what={
+        "en": "{argument} is {value}, a {type}; it must be True or False.",
+        "zh": "{argument} 是 {value}，类型是 {type}；应当是 True 或 False。",
+    },
+    fix={
+        "en": "look whether an argument slipped by one place; pass options by keyword.",
+        "zh": "看看是不是参数错了一位；选项按关键字传。",
+    },
+    note={
+        "en": "Whatever is true counts as True, the word 'False' too",
+        "zh": "只要为真就当作 True，字符串 False 也一样",
+    },
+)
+
 OUT_OF_RANGE = Mistake(
     "number_out_of_range",
     what={

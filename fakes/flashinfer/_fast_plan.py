@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from fake_kernels import mistakes_fast_plan as m
 from fake_kernels.checks_paged import PagedMetadata
+from fake_kernels.checks_values import check_tensors
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.outcomes import UNMEASURED
 
-from flashinfer._options import check_positions, only_default, planned_dtypes, require_numbers
+from flashinfer._options import caps, check_positions, only_default, planned_dtypes, require_numbers
 from flashinfer._paged import require_window
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _is_other(name: str, compiled: dict[str, Any], now: dict[str, Any]) -> bool:
     if name == "window_left":
         before, asked = before == -1, asked == -1
     elif name == "logits_soft_cap":
-        before, asked = bool(before), bool(asked)
+        before, asked = caps(before), caps(asked)
     return bool(before != asked)
 
 
@@ -156,7 +157,7 @@ def _other_settings(compiled: dict[str, Any], now: dict[str, Any]) -> Iterator[F
         ("head_dim", m.FAST_PLAN_HEAD_DIM, now["head_dim"] < compiled["head_dim"]),
         ("pos_encoding_mode", m.FAST_PLAN_KERNEL, False),
         ("window_left", m.FAST_PLAN_WINDOW, compiled["window_left"] == -1),
-        ("logits_soft_cap", m.FAST_PLAN_CAP, not compiled["logits_soft_cap"]),
+        ("logits_soft_cap", m.FAST_PLAN_CAP, not caps(compiled["logits_soft_cap"])),
     ):
         if _is_other(name, compiled, now):
             yield Finding(mistake, name, _told(name, compiled, now), None if measured else UNMEASURED)
@@ -168,5 +169,8 @@ def _told(name: str, compiled: dict[str, Any], now: dict[str, Any]) -> dict[str,
 
 def _override(given: torch.Tensor | None, indptr: torch.Tensor) -> Iterator[Finding]:
     """The schedule is made from this one, the kernel reads the other."""
-    if given is not None and (given.shape != indptr.shape or not torch.equal(given.long(), indptr.long())):
+    if given is None:
+        return
+    yield from check_tensors("to", global_override_indptr_cpu=given)
+    if given.shape != indptr.shape or not torch.equal(given.long(), indptr.long()):
         yield Finding(m.FAST_PLAN_OVERRIDE, "global_override_indptr_cpu")

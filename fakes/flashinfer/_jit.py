@@ -41,6 +41,8 @@ class JitVariant:
     """
 
     def __init__(self, jit_args: list[Any], jit_kwargs: dict[str, Any] | None) -> None:
+        if not isinstance(jit_args, list | tuple):
+            raise not_modelled("jit_args", type(jit_args).__name__)
         variant = jit_args[12] if len(jit_args) > 12 else None
         if len(jit_args) != 13 or not callable(variant):
             raise not_modelled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Literal
 
 import torch
@@ -28,9 +28,15 @@ def only_default(**given: Any) -> None:
         raise not_modelled(name, value)
 
 
-def require_numbers(arguments: Mapping[str, Any], path: Path, *, during: Literal["plan", "run"]) -> None:
-    """Refuse arguments of a call, given by name, that should be numbers and are not."""
-    settle(check_numbers(arguments), path, during=during)
+def require_numbers(
+    arguments: Mapping[str, Any],
+    path: Path,
+    *,
+    during: Literal["plan", "run"],
+    required: Container[str] = (),
+) -> None:
+    """Refuse arguments of a call, given by name, that should be numbers or flags and are not; see `check_numbers`."""
+    settle(check_numbers(arguments, required), path, during=during)
 
 
 def canonical_dtype(name: str, dtype: Any, path: Path) -> torch.dtype:
@@ -77,6 +83,11 @@ def refuse_option(
     settle([Finding(m.BAD_OPTION, name, params, outcome)], path, during="plan")
 
 
+def caps(soft_cap: float | None) -> bool:
+    """Whether this asks for a kernel with a soft cap: a number above 0 does, 0 and negative ones are none."""
+    return soft_cap is not None and soft_cap > 0
+
+
 def check_positions(
     pos_encoding_mode: str,
     rope_scale: float | None,
@@ -95,7 +106,7 @@ def check_positions(
         only_default(rope_scale=(rope_scale, None), rope_theta=(rope_theta, None))
     if path == "fa3":
         only_default(pos_encoding_mode=(pos_encoding_mode, "NONE"))
-    if pos_encoding_mode == "ALIBI" and soft_cap:
+    if pos_encoding_mode == "ALIBI" and caps(soft_cap):
         raise not_modelled(
             "logits_soft_cap",
             soft_cap,

@@ -14,13 +14,15 @@ from fake_kernels.outcomes import Path
 from fake_kernels.reference import Layout, Request, attend
 from fake_kernels.variants import Variant
 
+from flashinfer._options import caps
+
 
 def window_and_cap(compiled: Mapping[str, Any], path: Path, window: int, cap: float) -> tuple[int, float]:
     """The window and the soft cap that the kernel applies when it is asked for these."""
     if compiled["window_left"] == -1 and window != -1:
         # The tensor-core kernel computed neither with the window nor without it: here it sees twice as far.
         window = 2 * window + 1 if path == "tc" else -1
-    return window, cap if compiled["logits_soft_cap"] else 0.0
+    return window, cap if caps(compiled["logits_soft_cap"]) else 0.0
 
 
 def attend_as_compiled(

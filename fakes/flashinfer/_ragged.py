@@ -229,8 +229,9 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             o_scale=(o_scale, None),
             kv_cache_sf=(kv_cache_sf, None),
         )
-        self._check_lse_form(lse_base, lse_layout)
         path = self._path()
+        require_numbers({"return_lse": return_lse}, path, during="run")
+        self._check_lse_form(lse_base, lse_layout)
         plan = self._planned(path)
         settle(check_tensors("dtype", q=q, k=k, v=v), path, during="run")
         by_token: list[torch.Tensor] = []

@@ -15,6 +15,7 @@ from fake_kernels.outcomes import Path, raises
 from fake_kernels.paged import device_lengths
 from fake_kernels.schedule import Batch, PlanInfo
 
+from flashinfer._options import caps
 from flashinfer._plan import Plan
 
 _WHERE = "Error in function 'aligned_alloc' at .../allocator.h:71: "
@@ -94,7 +95,7 @@ def batch_of(
         dtype=str(plan.q_dtype).removeprefix("torch."),
         causal=bool(arguments.get("causal", False)),
         window_left=arguments.get("window_left", -1),
-        soft_cap=bool(arguments.get("logits_soft_cap")),
+        soft_cap=caps(arguments.get("logits_soft_cap")),
         cuda_graph=plan.graph,
         max_rows=max_rows if plan.graph else None,
         fixed_split_pages=arguments.get("fixed_split_size") or -1,

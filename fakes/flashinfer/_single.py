@@ -142,9 +142,9 @@ def single_decode_with_kv_cache(
     """
     arguments = dict(locals())
     require_context()
+    require_numbers(arguments, "dec", during="run")
     only_default(q_scale=(q_scale, None), k_scale=(k_scale, None), v_scale=(v_scale, None))
     path: Path = "tc" if use_tensor_cores else "dec"
-    require_numbers(arguments, path, during="run")
     settle(check_tensors("shape", q=q, k=k, v=v), path, during="run")
     layout = _layout(kv_layout, path)
     check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)

@@ -134,6 +134,7 @@ class VariableBlockSparseAttentionWrapper(SparseWrapper):
         kernel writes them, [num_kv_heads * rows, group, head_dim] and without head_dim (sparse.py, run).
         """
         require_context()
+        require_numbers({"return_lse": return_lse}, self._path(), during="run")
         plan = self._planned(self._path())
         heads, group, dim = self._num_kv_heads, self._gqa_group_size, plan.head_dim
         wide = [heads, self._columns, dim]

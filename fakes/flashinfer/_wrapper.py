@@ -376,6 +376,11 @@ class AttentionWrapper(GivenMemory, Scheduled):
         yield from plan.changes()
         yield from plan.page_findings(k_cache.shape[0])
 
+    def _check_run_window(self, window_left: int | None) -> None:
+        """run's window_left=, None for that of the plan."""
+        if window_left is not None:
+            require_numbers({"window_left": window_left}, self._path(), during="run")
+
     def _check_sinks(self, sinks: torch.Tensor | None) -> None:
         """run's sinks=, which none of these kernels uses."""
         if sinks is not None:

@@ -111,7 +111,7 @@ class BatchAttention(Scheduled):
         """
         arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
-        require_numbers(arguments, "persistent", during="plan")
+        require_numbers(arguments, "persistent", during="plan", required=("head_dim_vo",))
         cap = logits_soft_cap or 0.0
         if head_dim_qk > 256 or head_dim_vo > 256:
             message = (
@@ -217,7 +217,8 @@ class BatchAttention(Scheduled):
             settle([Finding(m.RUN_BEFORE_PLAN, "plan", params, ms.NO_PLAN)], "persistent", during="run")
         planned = self._planned
         assert planned is not None
-        require_numbers({"logits_soft_cap": logits_soft_cap}, "persistent", during="run")
+        cap = {"logits_soft_cap": logits_soft_cap}
+        require_numbers(cap, "persistent", during="run", required=("logits_soft_cap",))
         outputs = {name: tensor for name, tensor in (("out", out), ("lse", lse)) if tensor is not None}
         settle(check_tensors("dtype", q=q, **outputs), "persistent", during="run")
         k_cache, v_cache = unpack_cache(kv_cache, self._kv_layout, "persistent")

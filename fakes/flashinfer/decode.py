@@ -72,6 +72,8 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
         jit_args: list[Any] | None = None,
     ) -> None:
         require_context()
+        flags = {"use_cuda_graph": use_cuda_graph, "use_tensor_cores": use_tensor_cores}
+        require_numbers(flags, self._default_path, during="plan")
         self._start(float_workspace_buffer, kv_layout, backend, use_cuda_graph)
         self._use_tensor_cores = use_tensor_cores
         self._chosen: dict[str, Any] | None = None  # what `plan` chose its kernel by
@@ -182,11 +184,11 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
         )
         require_window(window_left)
         if is_causal is not None and is_causal:
-            raise NotImplementedError(
-                f"backend={self._backend!r}: a decode wrapper takes its mask from q_len_per_req; "
-                f"is_causal=True "
+            message = (
+                f"backend={self._backend!r}: a decode wrapper takes its mask from q_len_per_req; is_causal=True "
                 "with one token a request is not supported"
             )
+            refuse_option("is_causal", is_causal, "None, False", NotImplementedError, message, self._path())
         if fixed_split_size is not None and not self._use_tensor_cores:
             message = "fixed_split_size is only supported by tensor core decode for now."
             refuse_option("fixed_split_size", fixed_split_size, "None", ValueError, message, "dec")
@@ -260,6 +262,8 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
                 stacklevel=2,
             )
             only_default(q_len_per_req=(q_len_per_req, 1))
+        require_numbers({"return_lse": return_lse}, self._path(), during="run")
+        self._check_run_window(window_left)
         self._check_sinks(sinks)
         result, natural = self._launch_pages(
             q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse

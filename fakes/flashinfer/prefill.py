@@ -240,6 +240,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, 
             use_fp16_softmax=(use_fp16_softmax, None),
             uses_spcompress=(uses_spcompress, None),
         )
+        require_numbers({"return_lse": return_lse}, self._path(), during="run")
+        self._check_run_window(window_left)
         self._check_sinks(sinks)
         self._check_lse_form(lse_base, lse_layout)
         result, natural = self._launch_pages(

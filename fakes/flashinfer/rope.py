@@ -190,7 +190,7 @@ def _ragged(
     frequencies: Frequencies,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     require_context()
-    require_numbers(rotary_dim=rotary_dim, **frequencies.arguments)
+    require_numbers(rotary_dim=rotary_dim, interleave=interleave, **frequencies.arguments)
     settle(check_heads(q, k), "rows", during="run")
     settle(check_ragged(indptr, offsets, q.shape[0]), "rows", during="run")
     counts = (indptr[1:] - indptr[:-1]).long()
@@ -208,7 +208,7 @@ def _by_ids(
     frequencies: Frequencies,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     require_context()
-    require_numbers(rotary_dim=rotary_dim, **frequencies.arguments)
+    require_numbers(rotary_dim=rotary_dim, interleave=interleave, **frequencies.arguments)
     settle(check_heads(q, k), "rows", during="run")
     turning = q.shape[-1] if rotary_dim is None else rotary_dim
     settle(check_rotary_dim(turning, q.shape[-1], interleave), "rows", during="run")
@@ -226,7 +226,7 @@ def _by_cache(
     is_neox: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     require_context()
-    require_numbers(head_size=head_size)
+    require_numbers(head_size=head_size, is_neox=is_neox)
     settle(check_cache(cos_sin_cache, head_size), "rows", during="run")
     for name, given in (("query", query), ("key", key)):
         settle(check_head_size(name, given, head_size), "rows", during="run")

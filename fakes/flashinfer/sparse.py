@@ -186,6 +186,7 @@ class BlockSparseAttentionWrapper(SparseWrapper):
         LSE -inf. enable_pdl changes no number.
         """
         require_context()
+        require_numbers({"return_lse": return_lse}, self._path(), during="run")
         only_default(scale_q=(scale_q, None), scale_k=(scale_k, None), scale_v=(scale_v, None))
         plan = self._planned(self._path())
         wide = [self.N, plan.num_kv_heads, plan.head_dim]

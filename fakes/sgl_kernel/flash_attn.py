@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from fake_kernels.checks_flash import FlashCall, check_arrays, check_call, check_flash_values, check_sinks
+from fake_kernels.checks_values import check_tensors
 from fake_kernels.checks_varlen import VarlenCall
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
@@ -97,6 +98,7 @@ def flash_attn_with_kvcache(
         ver=(ver, 3),
     )
     numbers = {"max_seqlen_q": max_seqlen_q, "softmax_scale": softmax_scale, "softcap": softcap}
+    numbers |= {"causal": causal, "num_splits": num_splits, "return_softmax_lse": return_softmax_lse}
     settle(
         check_flash_values(numbers, window_size, q=q, k_cache=k_cache, v_cache=v_cache), "sgl", during="run"
     )
@@ -190,7 +192,8 @@ def flash_attn_varlen_func(
         ver=(ver, 3),
     )
     numbers = {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}
-    numbers |= {"softmax_scale": softmax_scale, "softcap": softcap}
+    numbers |= {"softmax_scale": softmax_scale, "softcap": softcap, "causal": causal}
+    numbers |= {"num_splits": num_splits, "return_softmax_lse": return_softmax_lse}
     settle(check_flash_values(numbers, window_size, q=q, k=k, v=v), "sgl", during="run")
     if max_seqlen_q is None or max_seqlen_k is None:
         missing = "max_seqlen_q" if max_seqlen_q is None else "max_seqlen_k"
@@ -241,6 +244,7 @@ def _written(result: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     """The result, in the caller's tensor if there is one."""
     if out is None:
         return result
+    settle(check_tensors("stride", out=out), "sgl", during="run")
     if out.shape != result.shape or out.dtype != result.dtype:
         raise not_modelled("out", out)
     return out.copy_(result)

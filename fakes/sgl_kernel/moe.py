@@ -61,7 +61,7 @@ def topk_softmax(
     logits c * tanh(logits / c); correction_bias, float32 [experts], is added after that. Of equal experts the lower
     id comes first (so the kernel for 2^n experts; for other numbers it is not specified).
     """
-    require_numbers(moe_softcapping=moe_softcapping)
+    require_numbers(moe_softcapping=moe_softcapping, renormalize=renormalize)
     settle(check_routing(topk_weights, topk_ids, gating_output, correction_bias), "rows", during="run")
     top_k = topk_weights.shape[1]
     weights, ids = routed(gating_output, top_k, renormalize, moe_softcapping, correction_bias)

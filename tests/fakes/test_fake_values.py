@@ -195,7 +195,7 @@ def test_what_is_right_is_taken(operator: str) -> None:
     OPERATORS[operator][0]()
 
 
-@pytest.mark.parametrize("wrong", [4.0, "4", torch.tensor(4), [4]], ids=repr)
+@pytest.mark.parametrize("wrong", [4.0, "4", torch.tensor(4), [4], True], ids=repr)
 @pytest.mark.parametrize(("operator", "name"), WHOLE)
 def test_sizes_are_whole_numbers(operator: str, name: str, wrong: object) -> None:
     error = refused(lambda: OPERATORS[operator][0](**{name: wrong}))
@@ -215,6 +215,57 @@ def test_scales_are_numbers(operator: str, name: str, wrong: object) -> None:
 def test_scales_are_finite(operator: str, name: str, wrong: float) -> None:
     error = refused(lambda: OPERATORS[operator][0](**{name: wrong}))
     assert (error.code, error.argument) == ("number_out_of_range", name)
+
+
+PROBS = torch.softmax(torch.randn(2, 5), -1)
+FLAGS: list[tuple[Callable[..., Any], str]] = [
+    (plan_decode, "non_blocking"),
+    (plan_decode, "disable_split_kv"),
+    (plan_fast, "non_blocking"),
+    (plan_prefill, "causal"),
+    (plan_ragged, "causal"),
+    (plan_cascade, "causal"),
+    (plan_blocks, "causal"),
+    (plan_variable, "causal"),
+    (plan_persistent, "causal"),
+    (single_decode, "use_tensor_cores"),
+    (single_decode, "return_lse"),
+    (single_prefill, "causal"),
+    (flash, "causal"),
+    (flash, "return_softmax_lse"),
+    (varlen, "causal"),
+    (by_cache, "is_neox"),
+    (OPERATORS["rope"][0], "interleave"),
+    (lambda **o: flashinfer.sampling.sampling_from_probs(PROBS, **o), "check_nan"),
+    (lambda **o: flashinfer.sampling.sampling_from_probs(PROBS, **o), "return_valid"),
+    (lambda **o: flashinfer.sampling.sampling_from_logits(PROBS, **o), "check_nan"),
+    (lambda **o: flashinfer.BatchDecodeWithPagedKVCacheWrapper(space(), **o), "use_tensor_cores"),
+    (lambda **o: plan_decode().run(BATCH.q[:2], (BATCH.k, BATCH.v), **o), "return_lse"),
+]
+
+
+@pytest.mark.parametrize("wrong", ["False", torch.tensor(True), 0.5], ids=repr)
+@pytest.mark.parametrize(("call", "name"), FLAGS)
+def test_flags_are_true_or_false(call: Callable[..., Any], name: str, wrong: object) -> None:
+    error = refused(lambda: call(**{name: wrong}))
+    assert (error.code, error.argument) == ("number_type", name)
+    call(**{name: False})
+
+
+def test_what_may_be_left_out_elsewhere() -> None:
+    assert refused(lambda: plan_persistent(head_dim_vo=None)).argument == "head_dim_vo"
+    assert refused(lambda: OPERATORS["rope"][0](rope_scale=None)).argument == "rope_scale"
+    plan_prefill(head_dim_vo=None)
+    plan_decode(rope_scale=None)
+
+
+def test_a_negative_cap_is_none() -> None:
+    """The library caps when it is above 0; plan_info and fast plans go by that too."""
+    plain, negative = plan_decode(), plan_decode(logits_soft_cap=-1.0)
+    assert negative.plan_info == plain.plan_info
+    cache = (BATCH.k, BATCH.v)
+    assert torch.equal(negative.run(BATCH.q[:2], cache), plain.run(BATCH.q[:2], cache))
+    plan_fast(logits_soft_cap=-1.0)
 
 
 @pytest.mark.parametrize("name", ["rope_scale", "rope_theta"])

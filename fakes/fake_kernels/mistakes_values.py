@@ -80,9 +80,7 @@ NOT_A_TENSOR = Mistake(
         "en": "pass a tensor of the documented shape and type.",
         "zh": "传入文档所写形状和类型的张量。",
     },
-    real=dict.fromkeys(
-        PATHS, raises(AttributeError, "'{type}' object has no attribute '{attribute}'", "run")
-    ),
+    real=dict.fromkeys(PATHS, raises(AttributeError, "'{type}' object has no attribute '{attribute}'")),
 )
 
 NOT_A_PAIR = Mistake(

@@ -6,6 +6,7 @@ import importlib
 import json
 import pkgutil
 import warnings
+from string import Formatter
 from typing import Any
 
 import fake_kernels
@@ -76,6 +77,17 @@ def test_every_mistake_is_worded_in_both_languages() -> None:
         assert mistake.what["en"].isascii(), mistake.code
         assert not mistake.what["zh"].isascii(), mistake.code
         assert set(mistake.real) <= set(EVERY_PATH)
+
+
+def fields(text: str) -> set[str]:
+    """What a sentence is filled in with; words that need a translation come twice, name and name_zh."""
+    return {name.removesuffix("_zh") for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_both_languages_tell_the_same_values() -> None:
+    for mistake in catalogue():
+        for text in (mistake.what, mistake.fix, mistake.note):
+            assert text is None or fields(text["en"]) == fields(text["zh"]), mistake.code
 
 
 ODD_BATCHES = {

@@ -373,6 +373,8 @@ def test_a_workspace_is_a_tensor(wrong: object) -> None:
         error = refused(make)
         assert error.code == "not_a_tensor"
         assert isinstance(error, AttributeError)
+        with mode.use("faithful"), pytest.raises(AttributeError, match="has no attribute 'data_ptr'"):
+            make()
 
 
 def test_a_workspace_has_one_dimension() -> None:

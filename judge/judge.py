@@ -189,6 +189,8 @@ class Judge:
         self.tier = "local"
         self._submissions = LocalZygote("submission", reuse=False)
         self._references = LocalZygote("reference", reuse=True)
+        # One at a time: a second process starts longer than the first runs.
+        self.running_references = threading.BoundedSemaphore(1)
 
     def _stop(self) -> None:
         """End all processes and drop all problems: their answers were in a checker that is gone."""
@@ -281,13 +283,18 @@ class Judge:
         return prepared
 
     def _references_of(self, package: Package, stage: Stage | LocalStage) -> References:
+        def retire(child: Child | LocalChild) -> None:
+            if isinstance(stage, LocalStage):
+                child.close()  # kept, so that the next program need not wait for a process of its own to start
+            else:
+                self.retire(child, stage)
+
         return References(
             package,
             stage,
             ask=lambda child, frame: self.run_case(package, child, frame),
-            retire=lambda child: self.retire(child, stage),
-            # A local stage keeps its one process itself.
-            most=0 if self.tier == "local" else min(self._children, MOST_KEPT),
+            retire=retire,
+            most=0 if isinstance(stage, LocalStage) else min(self._children, MOST_KEPT),
         )
 
     def learn_mistakes(self, prepared: Prepared) -> None:

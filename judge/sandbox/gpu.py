@@ -53,6 +53,8 @@ class DeviceMemory:
 class GpuStage(LocalStage):
     """One version of a problem. Invariant: whoever holds `turn` has the GPU."""
 
+    early_spare = False  # its CUDA context would be counted as memory of the program that runs
+
     def __init__(
         self,
         scene: Scene,

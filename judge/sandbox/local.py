@@ -50,7 +50,7 @@ class LocalZygote:
 class LocalStage:
     """One version of a problem, ready to start processes. Invariant: `_spares` wait for a program that nobody has sent."""
 
-    early_spare = True  # the next process starts while a program runs: a wrong one needs a second for the case it is shown
+    early_spare = True  # the next process starts while a program runs: a wrong one soon needs it, for the case it is shown
 
     def __init__(self, scene: Scene, reuse: bool) -> None:
         self.scene = scene
@@ -63,10 +63,7 @@ class LocalStage:
     def spawn(self, limits: ChildLimits) -> LocalChild:
         with self._lock:
             spare = self._spares.pop() if self._spares else None
-        child = spare or self.make(limits)
-        if self.early_spare and not self.reuse:
-            self.prefork(limits)
-        return child
+        return spare or self.make(limits)
 
     def make(self, limits: ChildLimits) -> LocalChild:
         """A new process."""
@@ -224,6 +221,8 @@ class LocalChild:
             raise SandboxError(f"a process did not start: {self.printed()}")
         self._ready = True
         self.forget_output()
+        if self._stage.early_spare and not self._stage.reuse:
+            self._stage.prefork(self.limits)
 
     def _said(self, deadline_s: float) -> bytes | None:
         """The process's next word; None if it has ended. Raises SandboxError at the deadline."""

@@ -8,7 +8,7 @@ from judge import selftest
 from judge.core.status import Status
 from judge.judge import Judge, NoTier
 from judge.sandbox.client import Zygote
-from judge.sandbox.local import LocalZygote
+from judge.sandbox.local import LocalStage, LocalZygote
 from judge.selftest import ATTACKS, ISOLATING, TierReport, try_tier
 
 
@@ -52,7 +52,10 @@ def test_without_a_tier_that_holds_nothing_is_judged(monkeypatch, packages):
         judge.judge(packages[200], packages[200].solution.encode(), bytes(16))
 
 
-def test_tier_local_judges_alike(packages):
+def test_tier_local_judges_alike(packages, monkeypatch):
+    made = []
+    make = LocalStage.make
+    monkeypatch.setattr(LocalStage, "make", lambda stage, limits: made.append(stage) or make(stage, limits))
     with Judge(tiers=("local",)) as judge:
         for number in (200, 201):
             package = packages[number]
@@ -62,6 +65,10 @@ def test_tier_local_judges_alike(packages):
             bad = judge.judge(package, wrong.source.encode(), bytes(16))
             assert bad.status is Status.WRONG_ANSWER
             assert [e["names"] for e in bad.diagnosis] == [[name]]
+        # Starting one for each known mistake took most of the time of the first wrong answer.
+        assert sum(stage.reuse for stage in made) == 2, (
+            "a problem's reference and its mistakes share a process"
+        )
         head = "import torch\ndef flashinfer_metadata(reqs, page_table, page_size):\n    "
         endings = {
             "while True: pass": Status.TIME_LIMIT,

@@ -28,7 +28,7 @@ from judge.exam import Exam
 from judge.packages import ROOT, PackageError, load_package
 from judge.patience import Patience
 from judge.sitting import Sitting
-from judge.told import clean, exception_message, reported_failure
+from judge.told import UNSUPPORTED, clean, exception_message, reported_failure
 
 KEEP_EXAMS = 64
 MEMORY_MB = 2048  # above what it has at its start: what looks at hostile outputs must not take the machine's
@@ -159,6 +159,8 @@ class Checker:
                 return {"status": None}, []
             if frame.kind == "load_failed":
                 failure = reported_failure(frame.body)
+                if failure.type == UNSUPPORTED:
+                    raise ValueError("nothing was returned that could be of a wrong type")
                 message = exception_message("exception_on_load", failure, lines, hidden=False)
                 status = Status.MEMORY_LIMIT if failure.type == "MemoryError" else Status.RUNTIME_ERROR
                 return {"status": status, "message": message.to_json()}, []

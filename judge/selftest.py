@@ -34,7 +34,7 @@ import os
 def attack(bait):
     got = []
     paths = ["/proc/self/environ", "/proc/1/environ", f"/proc/{bait['pid']}/maps", "/etc/passwd"]
-    for path in (*paths, bait["file"], "/proc/self/root" + bait["file"]):
+    for path in (*paths, bait["file"], bait["course"], "/proc/self/root" + bait["file"]):
         try:
             with open(path, "rb") as file:
                 got.append(path if file.read(1) else path + " (empty)")
@@ -254,6 +254,8 @@ def bait() -> Iterator[dict[str, Any]]:
         things = {
             "file": str(secret),
             "folder": folder,
+            # Answers lie beside it: where the course is installed below a folder of libraries, submissions would see them.
+            "course": str(Path(__file__).resolve()),
             "port": port.getsockname()[1],
             "pid": os.getpid(),
             "abstract": abstract,

@@ -44,7 +44,7 @@ from minisgl.server import process_context
 from minisgl.server.args import Prompt, ServerArgs, parse_args
 from minisgl.utils.hf import load_tokenizer
 from minisgl.utils.logger import init_logger, setup_logging
-from minisgl.utils.mp import ZmqAsyncPullQueue, ZmqPullQueue, ZmqPushQueue
+from minisgl.utils.mp import ZmqAsyncPullQueue, ZmqPullQueue, ZmqPushQueue, let_last_words_out
 
 logger = init_logger(__name__)
 
@@ -183,7 +183,7 @@ def _work(name: str, control_address: str, run: Callable[..., None], args: tuple
         run(*args, ready=lambda: control.put(WorkerMsg(name)))
     except Exception as error:
         control.put(WorkerMsg(name, f"{type(error).__name__}: {error}"))
-        control.flush(STOP_S)
+        let_last_words_out(STOP_S)
         raise
 
 

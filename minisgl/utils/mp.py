@@ -52,24 +52,13 @@ class _Queue:
 
 class ZmqPushQueue(_Queue, Generic[T]):
     def __init__(self, address: str, create: bool, encode: Encode[T]) -> None:
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `flush` waits for no others
-        super().__init__(self._context, zmq.PUSH, address, create)
+        super().__init__(zmq.Context.instance(), zmq.PUSH, address, create)
         self._encode = encode
 
     def put(self, item: T, timeout_s: float = SEND_TIMEOUT_S) -> None:
         """Send, or leave with the socket until the reader is there; TimeoutError if HIGH_WATER frames wait
         already and none is taken in time."""
         _send(self._socket, self._encode(item), timeout_s, self.address)
-
-    def close(self) -> None:
-        super().close()
-        self._context.term()
-
-    def flush(self, timeout_s: float) -> None:
-        """`close`, once all frames have left, or after so long. For the last words of a process: what ZMQ's
-        thread still holds when it ends is lost."""
-        self._socket.close(linger=int(timeout_s * 1000))
-        self._context.term()
 
 
 class ZmqPullQueue(_Queue, Generic[T]):
@@ -149,6 +138,12 @@ class ZmqAsyncPullQueue(_Queue, Generic[T]):
         if not await self._socket.poll(int(timeout_s * 1000)):
             raise TimeoutError(f"nothing came on {self.address} for {timeout_s} s")
         return self._decode(await self._socket.recv(zmq.NOBLOCK))
+
+
+def let_last_words_out(timeout_s: float) -> None:
+    """Close all of this process's queues, giving frames that are on their way so long to leave. For a process that
+    is about to end: what ZMQ's thread still holds then is lost."""
+    zmq.Context.instance().destroy(linger=int(timeout_s * 1000))
 
 
 def _send(socket: zmq.Socket[bytes], frame: bytes, timeout_s: float, address: str) -> None:

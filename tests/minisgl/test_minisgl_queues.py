@@ -55,11 +55,14 @@ def test_either_side_may_create_the_address_and_either_may_come_first(
 def test_many_items_arrive_once_and_in_order(address: str) -> None:
     pull: ZmqPullQueue[AbortMsg] = ZmqPullQueue(address, True, READ)
 
+    all_read = threading.Event()
+
     def send() -> None:
         push: ZmqPushQueue[AbortMsg] = ZmqPushQueue(address, False, pack)
         for uid in range(3000):
             push.put(AbortMsg(uid))
-        push.flush(10.0)
+        all_read.wait(20.0)
+        push.close()
 
     sender = threading.Thread(target=send)
     sender.start()
@@ -68,6 +71,7 @@ def test_many_items_arrive_once_and_in_order(address: str) -> None:
         items = pull.drain(10.0)
         assert items
         got += items
+    all_read.set()
     sender.join(10.0)
     assert [message.uid for message in got] == list(range(3000))
     assert pull.drain() == []
@@ -78,12 +82,12 @@ LAST_WORDS = """
 import os, sys
 from minisgl.message.tokenizer import AbortMsg
 from minisgl.message.utils import pack
-from minisgl.utils.mp import ZmqPushQueue
+from minisgl.utils.mp import ZmqPushQueue, let_last_words_out
 
 push = ZmqPushQueue(sys.argv[1], False, pack)
 push.put(AbortMsg(7))
 print("said", flush=True)
-push.flush(20.0)
+let_last_words_out(20.0)
 os._exit(1)
 """
 

@@ -14,7 +14,8 @@ from judge.sitting import Which
 from judge.staging import LOAD_MS, TEACH_MS, child_limits, load_frame
 
 if TYPE_CHECKING:
-    from judge.judge import Judge, OnEvent, Prepared
+    from judge.judge import Judge, OnEvent
+    from judge.prepared import Prepared
 
 
 class Coordinator:

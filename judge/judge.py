@@ -11,10 +11,8 @@ import logging
 import math
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,6 +25,7 @@ from judge.core.status import Status
 from judge.core.verdict import CaseResult, Message, Verdict
 from judge.dialogue import converse
 from judge.packages import Package, PackageError
+from judge.prepared import KEEP_STAGES_MB, Prepared, Shelf
 from judge.references import References
 from judge.sandbox import medium
 from judge.sandbox.client import Stage, Zygote
@@ -36,8 +35,6 @@ from judge.sitting import Which
 from judge.staging import child_limits, scene_of
 
 VERSION = "0.1.0"
-KEEP_STAGES_MB = 1024.0
-KEEP_PROBLEMS = 16  # each has up to ten processes waiting: a container's limit of processes is soon reached
 MOST_KEPT = 2  # children that have a problem's reference loaded
 log = logging.getLogger(__name__)
 OnEvent = Callable[[dict[str, Any]], None]
@@ -55,59 +52,11 @@ class NoTier(JudgeError):
     """No isolation tier that may be used works on this machine; `python -m judge.selftest` says what to change."""
 
 
-@dataclass
-class Prepared:
-    """A problem version ready to be judged: its two stages, and how far its known mistakes have been run.
-
-    Invariant: `users` counts those who judge with it, and what was let go is closed when the last of them is done: earlier
-    would end their children. `counting` guards that; the judge's own lock may be held for seconds by who prepares.
-    """
-
-    package: Package
-    stage: Stage | LocalStage
-    references: References
-    reference_mb: float
-    static_frames: list[bytes]
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    mistakes_known: bool = False
-    counting: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
-    dropped: bool = False
-
-    @property
-    def memory_mb(self) -> float:
-        """What its two stages hold for themselves."""
-        return self.stage.memory_mb + self.reference_mb
-
-    def enter(self) -> None:
-        with self.counting:
-            self.users += 1
-
-    def leave(self) -> None:
-        with self.counting:
-            self.users -= 1
-            over = self.dropped and not self.users
-        if over:
-            self.close()
-
-    def let_go(self) -> None:
-        """Close it, now or when nobody judges with it any more."""
-        with self.counting:
-            self.dropped = True
-            over = not self.users
-        if over:
-            self.close()
-
-    def close(self) -> None:
-        self.stage.close()
-        self.references.close()
-
-
 class Judge:
     """Judges submissions, several at once.
 
-    Invariants: at most `children` submissions, and as many references, run at a time; `_prepared` holds the problem
-    versions in use, the least recently used first.
+    Invariants: at most `children` submissions, and as many references, run at a time. Who starts or ends processes, or
+    prepares a problem, holds `_preparing`, for seconds; who finds a problem on the shelf does not wait for that.
     """
 
     def __init__(
@@ -116,13 +65,12 @@ class Judge:
         """`children`: how many submissions run at once. `tiers`: those that may be used, the best first; `local`,
         which isolates nothing, only if it is named here. `keep_mb`: memory for the stages of problems in use; the
         least recently used go first."""
-        self._keep_mb = keep_mb
         self._tiers = tuple(tiers)
         self._children = children
         self.running = threading.BoundedSemaphore(children)
         self.running_references = threading.BoundedSemaphore(children)
-        self._lock = threading.RLock()
-        self._prepared: OrderedDict[str, Prepared] = OrderedDict()
+        self._preparing = threading.RLock()
+        self._shelf = Shelf(keep_mb)
         self._submissions: Zygote | LocalZygote | None = None
         self._references: Zygote | LocalZygote | None = None
         self._checker: CheckerClient | None = None
@@ -141,21 +89,27 @@ class Judge:
     def close(self) -> None:
         """End all processes."""
         self.background.shutdown(wait=True, cancel_futures=True)
-        with self._lock:
+        with self._preparing:
             self._stop()
 
     def start(self) -> None:
         """Start the processes; returns when torch is loaded in all of them. `judge` does it by itself."""
-        with self._lock:
-            for process in (self._submissions, self._references, self._checker):
-                if process is not None and not process.alive:
-                    log.warning("a process of the judge has died: starting all anew")
-                    self._stop()
-                    break
-            if self._submissions is None or self._references is None or self._checker is None:
+        with self._preparing:
+            if any(process is not None and not process.alive for process in self._processes):
+                log.warning("a process of the judge has died: starting all anew")
+                self._stop()
+            if None in self._processes:
                 self._checker = CheckerClient()
                 self._start_zygotes()
                 self._versions = {**self._checker.call("hello")[0], "judge": VERSION}
+
+    @property
+    def _alive(self) -> bool:
+        return all(process is not None and process.alive for process in self._processes)
+
+    @property
+    def _processes(self) -> tuple[Zygote | LocalZygote | CheckerClient | None, ...]:
+        return self._submissions, self._references, self._checker
 
     @property
     def references(self) -> Zygote | LocalZygote:
@@ -194,10 +148,8 @@ class Judge:
 
     def _stop(self) -> None:
         """End all processes and drop all problems: their answers were in a checker that is gone."""
-        for prepared in self._prepared.values():
-            prepared.close()
-        self._prepared.clear()
-        for process in (self._submissions, self._references, self._checker):
+        self._shelf.clear()
+        for process in self._processes:
             if process is not None:
                 process.close()
         self._submissions = self._references = self._checker = None
@@ -218,40 +170,27 @@ class Judge:
     @contextlib.contextmanager
     def _using(self, package: Package) -> Iterator[Prepared]:
         """A problem ready to be judged, until this is left. After a fault of ours the next one prepares it anew."""
-        with self._lock:
-            prepared = self._prepare(package)
-            prepared.enter()
+        prepared = self._shelf.enter(package.version) if self._alive else None
+        if prepared is None:
+            with self._preparing:
+                prepared = self._prepare(package)
+                prepared.enter()
         try:
             yield prepared
         except (SandboxError, rpc.ConnectionLost):
-            self._drop(prepared)
+            self._shelf.drop(prepared)
             raise
         finally:
             prepared.leave()
 
     def _prepare(self, package: Package) -> Prepared:
-        with self._lock:
+        with self._preparing:
             self.start()
-            prepared = self._prepared.get(package.version)
-            if prepared is not None:
-                self._prepared.move_to_end(package.version)
-                return prepared
-            prepared = self._make_ready(package)
-            self._prepared[package.version] = prepared
-            while len(self._prepared) > 1 and self._holds_too_much():
-                self._prepared.popitem(last=False)[1].let_go()
+            prepared = self._shelf.held.get(package.version)
+            if prepared is None:
+                prepared = self._make_ready(package)
+                self._shelf.put(prepared)
             return prepared
-
-    def _holds_too_much(self) -> bool:
-        held = sum(p.memory_mb for p in self._prepared.values())
-        return held > self._keep_mb or len(self._prepared) > KEEP_PROBLEMS
-
-    def _drop(self, prepared: Prepared) -> None:
-        """Let it go unless that was done, and another may be in its place."""
-        with self._lock:
-            if self._prepared.get(prepared.package.version) is prepared:
-                del self._prepared[prepared.package.version]
-                prepared.let_go()
 
     def _make_ready(self, package: Package) -> Prepared:
         assert self._submissions is not None

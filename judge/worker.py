@@ -26,8 +26,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from judge import logs
 from judge.archive import Archive
 from judge.core.verdict import Json
-from judge.judge import KEEP_PROBLEMS, Judge, PackageChanged
+from judge.judge import Judge, PackageChanged
 from judge.packages import Package, PackageError, load_package, survey
+from judge.prepared import KEEP_PROBLEMS
 from judge.selftest import ISOLATING
 from judge.sitting import Which
 from judge.store import Claim, Queue, Store, StoreSettings, presence, reading

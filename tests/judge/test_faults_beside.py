@@ -85,10 +85,10 @@ def busy_guards(judge):
 def test_a_problem_that_is_in_use_is_closed_when_it_no_longer_is(own_judge, tmp_path):
     first, second = small(tmp_path, 391), small(tmp_path, 392)
     own_judge.warm(first)
-    prepared = own_judge._prepared[first.version]
+    prepared = own_judge._shelf.held[first.version]
     slower = Beside(own_judge, first)
     assert own_judge.judge(second, DOUBLING.encode(), SEED).status is Status.ACCEPTED
-    assert list(own_judge._prepared) == [second.version]
+    assert list(own_judge._shelf.held) == [second.version]
     assert slower.status() is Status.ACCEPTED
     assert prepared.dropped
     assert prepared.users == 0
@@ -100,13 +100,13 @@ def test_what_is_let_go_ends_with_its_last_user(own_judge, tmp_path):
     with own_judge._using(package) as prepared, own_judge._using(package) as same:
         assert same is prepared
         (child,) = prepared.references._kept
-        own_judge._drop(prepared)
+        own_judge._shelf.drop(prepared)
         with own_judge._using(package) as fresh:
             assert fresh is not prepared
-            own_judge._drop(
+            own_judge._shelf.drop(
                 prepared
             )  # as another one whose run failed with the old one would: no harm to the new one
-            assert own_judge._prepared[package.version] is fresh
+            assert own_judge._shelf.held[package.version] is fresh
         os.kill(child._pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(child._pid, 0)
@@ -187,3 +187,33 @@ def test_no_two_checkers_give_out_the_same_numbers():
     first = Checker()
     given = {next(first.numbers) for _ in range(1000)}
     assert next(Checker().numbers) > max(given)
+
+
+def test_a_problem_that_is_ready_does_not_wait_for_one_that_is_prepared(monkeypatch, tmp_path):
+    first, second = small(tmp_path, 391), small(tmp_path, 392)
+    with Judge(children=2) as judge:
+        judge.warm(first)
+        began, go_on = threading.Event(), threading.Event()
+        make_ready = judge._make_ready
+
+        def slowly(package):
+            began.set()
+            assert go_on.wait(60)
+            return make_ready(package)
+
+        monkeypatch.setattr(judge, "_make_ready", slowly)
+        verdicts = []
+        other = threading.Thread(
+            target=lambda: verdicts.append(judge.judge(second, DOUBLING.encode(), SEED).status)
+        )
+        other.start()
+        assert began.wait(60)
+        ready = threading.Thread(
+            target=lambda: verdicts.append(judge.judge(first, DOUBLING.encode(), SEED).status)
+        )
+        ready.start()
+        ready.join(30)
+        assert verdicts == [Status.ACCEPTED], "it waited"
+        go_on.set()
+        other.join(60)
+        assert verdicts == [Status.ACCEPTED, Status.ACCEPTED]

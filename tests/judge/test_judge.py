@@ -13,8 +13,9 @@ import pytest
 from judge.core.status import Status
 from judge.core.values import from_display
 from judge.core.wording import say, say_diagnosis
-from judge.judge import KEEP_STAGES_MB, Judge
+from judge.judge import Judge
 from judge.packages import survey
+from judge.prepared import KEEP_STAGES_MB
 from tools.problem_attacks import attacks
 
 SEED = bytes(range(16))
@@ -370,16 +371,16 @@ def test_stages_go_by_memory_and_by_number_the_least_recently_used_first(package
     with Judge(children=1, keep_mb=1.0) as judge:
         for number in (200, 201, 200):
             assert run(judge, packages[number], packages[number].solution).status is Status.ACCEPTED
-            assert list(judge._prepared) == [packages[number].version]
-        judge._keep_mb = KEEP_STAGES_MB  # as one has that was not told
+            assert list(judge._shelf.held) == [packages[number].version]
+        judge._shelf.most_mb = KEEP_STAGES_MB  # as one has that was not told
         with monkeypatch.context() as patch:
-            patch.setattr("judge.judge.KEEP_PROBLEMS", 1)
+            patch.setattr(judge._shelf, "most", 1)
             assert run(judge, packages[201], packages[201].solution).status is Status.ACCEPTED
-            assert list(judge._prepared) == [packages[201].version]
+            assert list(judge._shelf.held) == [packages[201].version]
         for number in (200, 201, 200):
             run(judge, packages[number], packages[number].solution)
-        assert list(judge._prepared) == [packages[201].version, packages[200].version]
-        assert all(0 < p.memory_mb < 200 for p in judge._prepared.values())
+        assert list(judge._shelf.held) == [packages[201].version, packages[200].version]
+        assert all(0 < p.memory_mb < 200 for p in judge._shelf.held.values())
 
 
 def test_no_process_and_no_descriptor_is_left(judge, packages):

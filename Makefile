@@ -29,11 +29,13 @@ lint: setup
 	$(PY) -m mypy
 	$(PY) tools/frontend.py check
 
-# A process a core, at most four: each starts judges and servers of its own (one more than cores, and pages in a real browser
-# come too late). A file's tests stay together, they share what was started; files come in the order of their names, or the
-# longest would be begun last.
+# A file's tests stay together, they share what was started; files come in the order of their names, or the longest would be
+# begun last. Pages in a real browser need a core for each process, or they come too late. The others mostly wait, for judges
+# and servers of their own to start: two processes a core, at most six.
+PYTEST := $(PY) -m pytest --dist=loadfile --no-loadscope-reorder
 test: setup
-	$(PY) -m pytest -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=25
+	$(PYTEST) tests/browser -n auto --maxprocesses=4 --durations=10
+	$(PYTEST) --ignore=tests/browser -n $$($(PY) -c 'import os; print(min(6, 2 * (os.cpu_count() or 1)))') --durations=25
 
 # The real flashinfer's wheel, for its sources: a test holds the fakes' signatures to them. Without it that test is skipped.
 wheels: setup

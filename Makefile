@@ -29,13 +29,12 @@ lint: setup
 	$(PY) -m mypy
 	$(PY) tools/frontend.py check
 
-# A file's tests stay together, they share what was started; files come in the order of their names, or the longest would be
-# begun last. Pages in a real browser need a core for each process, or they come too late. The others mostly wait, for judges
-# and servers of their own to start: two processes a core, at most six.
-PYTEST := $(PY) -m pytest --dist=loadfile --no-loadscope-reorder
+# Two processes a core, at most six: half of the time they wait, for judges and servers of their own to start. A file's tests
+# stay together, they share what was started; files come in the order of their names (and as tests/conftest.py has them), or
+# the longest would be begun last.
 test: setup
-	$(PYTEST) tests/browser -n auto --maxprocesses=4 --durations=10
-	$(PYTEST) --ignore=tests/browser -n $$($(PY) -c 'import os; print(min(6, 2 * (os.cpu_count() or 1)))') --durations=25
+	$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(6, 2 * (os.cpu_count() or 1)))') --dist=loadfile \
+	  --no-loadscope-reorder --durations=25
 
 # The real flashinfer's wheel, for its sources: a test holds the fakes' signatures to them. Without it that test is skipped.
 wheels: setup

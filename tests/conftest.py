@@ -11,6 +11,20 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with a real browser are long and want a core for themselves: they are spread over the first half, one after so
+    many others, instead of all beginning at once."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    pages = [path for path in files if path.parent.name == "browser"]
+    order = [path for path in files if path.parent.name != "browser"]
+    apart = len(order) // (2 * len(pages)) if pages else 0
+    for i, path in enumerate(pages):
+        order.insert(i * (apart + 1), path)
+    items[:] = [item for path in order for item in files[path]]
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _short_garbage_collections() -> Iterator[None]:
     """Torch, transformers and thousands of collected tests are a million objects, and going through them takes half a

@@ -120,7 +120,7 @@ def test_3_a_teacher_makes_a_class_of_thirty_and_exports_its_grades(school, fres
     page.set_input_files("#roster-file", str(roster))
     page.get_by_role("button", name="Read it").click()
     assert "1 line cannot be taken" in page.locator("main").inner_text()
-    page.get_by_role("button", name="Enter 30 people").click()
+    page.get_by_role("button", name="Import 30 people").click()
     passwords = page.locator("code.password").all_inner_texts()
     assert len(passwords) == 30
     assert_accessible(page)

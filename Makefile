@@ -29,12 +29,11 @@ lint: setup
 	$(PY) -m mypy
 	$(PY) tools/frontend.py check
 
-# Two processes a core, at most six: half of the time they wait, for judges and servers of their own to start. A file's tests
-# stay together, they share what was started; files come in the order of their names (and as tests/conftest.py has them), or
-# the longest would be begun last.
+# A process a core, at most four: each starts judges and servers of its own, and two a core took longer. A file's tests stay
+# together, they share what was started; files come in the order of their names (and as tests/conftest.py has them), or the
+# longest would be begun last.
 test: setup
-	$(PY) -m pytest -n $$($(PY) -c 'import os; print(min(6, 2 * (os.cpu_count() or 1)))') --dist=loadfile \
-	  --no-loadscope-reorder --durations=25
+	$(PY) -m pytest -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=25
 
 # The real flashinfer's wheel, for its sources: a test holds the fakes' signatures to them. Without it that test is skipped.
 wheels: setup

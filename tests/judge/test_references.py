@@ -101,7 +101,7 @@ def test_no_child_outlives_its_problem(judge, tmp_path):
     package = small(tmp_path / "390_small", DOUBLING)
     prepared = judge._prepare(package)
     (child,) = kept(prepared)
-    judge._drop(prepared)
+    judge._shelf.drop(prepared)
     assert kept(prepared) == []
     with pytest.raises(ProcessLookupError):
         os.kill(child._pid, 0)

@@ -70,10 +70,10 @@ class Shelf:
     used last is always kept.
     """
 
-    def __init__(self, most_mb: float = KEEP_STAGES_MB, most: int = KEEP_PROBLEMS) -> None:
-        """`most_mb`: memory for all stages together; `most`: how many versions."""
+    def __init__(self, most_mb: float) -> None:
+        """`most_mb`: memory for all stages together."""
         self.most_mb = most_mb
-        self.most = most
+        self.most = KEEP_PROBLEMS
         self.held: OrderedDict[str, Prepared] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -4,8 +4,12 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from judge.judge import Judge
 
 # Each process of `make test` has about one core. Threads that share a tensor of ten numbers mostly wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -33,6 +37,15 @@ def _short_garbage_collections() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(scope="session")
+def judge() -> "Iterator[Judge]":
+    """One judge for all, since starting one loads torch three times. Where a test ends processes of it, it starts others."""
+    from judge.judge import Judge
+
+    with Judge(children=2) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ SLOW = f"import time\nend = time.process_time() + {BUSY_S}\nwhile time.process_t
 
 
 def small(folder, number):
-    files = {"cases.py": CASES, "solution.py": DOUBLING, "starter.py": "def f(n):\n    ...\n"}
+    """A problem of this test alone: no judge has prepared it, as its version is that of its files."""
+    files = {"cases.py": CASES, "solution.py": DOUBLING, "starter.py": f"# {folder}\ndef f(n):\n    ...\n"}
     return write_package(folder / f"{number}_small", files=files, id=number, entry="f", signature="f(n)")
 
 
@@ -59,8 +61,8 @@ class Beside:
         return self.verdict.status if self.verdict else None
 
 
-@pytest.fixture(params=["strong", "medium"])
-def own_judge(request):
+@pytest.fixture(scope="module", params=["strong", "medium"])
+def own_judge(request) -> Iterator[Judge]:
     """One that keeps no problem but the one used last."""
     with Judge(children=3, keep_mb=0, tiers=(request.param,)) as judge:
         yield judge
@@ -123,17 +125,22 @@ def test_a_guard_that_dies_is_no_verdict(own_judge, tmp_path):
     assert slower.status() is Status.ACCEPTED
 
 
-@pytest.mark.parametrize("victim", ["_checker", "_submissions", "_references"])
-def test_a_process_that_dies_harms_none_of_those_that_are_judged(victim, tmp_path):
-    package = small(tmp_path, 391)
+@pytest.fixture(scope="module")
+def wide_judge() -> Iterator[Judge]:
     with Judge(children=3) as judge:
-        judge.warm(package)
-        slower = [Beside(judge, package) for _ in range(2)]
-        process = getattr(judge, victim)._process
-        process.kill()
-        process.wait(10)
-        assert judge.judge(package, DOUBLING.encode(), SEED).status is Status.ACCEPTED
-        assert [s.status() for s in slower] == [Status.ACCEPTED] * 2
+        yield judge
+
+
+@pytest.mark.parametrize("victim", ["_checker", "_submissions", "_references"])
+def test_a_process_that_dies_harms_none_of_those_that_are_judged(wide_judge, victim, tmp_path):
+    package = small(tmp_path, 391)
+    wide_judge.warm(package)
+    slower = [Beside(wide_judge, package) for _ in range(2)]
+    process = getattr(wide_judge, victim)._process
+    process.kill()
+    process.wait(10)
+    assert wide_judge.judge(package, DOUBLING.encode(), SEED).status is Status.ACCEPTED
+    assert [s.status() for s in slower] == [Status.ACCEPTED] * 2
 
 
 def test_a_problem_in_use_stays_with_the_checker_however_many_others_come(tmp_path, monkeypatch):
@@ -189,31 +196,30 @@ def test_no_two_checkers_give_out_the_same_numbers():
     assert next(Checker().numbers) > max(given)
 
 
-def test_a_problem_that_is_ready_does_not_wait_for_one_that_is_prepared(monkeypatch, tmp_path):
+def test_a_problem_that_is_ready_does_not_wait_for_one_that_is_prepared(judge, monkeypatch, tmp_path):
     first, second = small(tmp_path, 391), small(tmp_path, 392)
-    with Judge(children=2) as judge:
-        judge.warm(first)
-        began, go_on = threading.Event(), threading.Event()
-        make_ready = judge._make_ready
+    judge.warm(first)
+    began, go_on = threading.Event(), threading.Event()
+    make_ready = judge._make_ready
 
-        def slowly(package):
-            began.set()
-            assert go_on.wait(60)
-            return make_ready(package)
+    def slowly(package):
+        began.set()
+        assert go_on.wait(60)
+        return make_ready(package)
 
-        monkeypatch.setattr(judge, "_make_ready", slowly)
-        verdicts = []
-        other = threading.Thread(
-            target=lambda: verdicts.append(judge.judge(second, DOUBLING.encode(), SEED).status)
-        )
-        other.start()
-        assert began.wait(60)
-        ready = threading.Thread(
-            target=lambda: verdicts.append(judge.judge(first, DOUBLING.encode(), SEED).status)
-        )
-        ready.start()
-        ready.join(30)
-        assert verdicts == [Status.ACCEPTED], "it waited"
-        go_on.set()
-        other.join(60)
-        assert verdicts == [Status.ACCEPTED, Status.ACCEPTED]
+    monkeypatch.setattr(judge, "_make_ready", slowly)
+    verdicts = []
+    other = threading.Thread(
+        target=lambda: verdicts.append(judge.judge(second, DOUBLING.encode(), SEED).status)
+    )
+    other.start()
+    assert began.wait(60)
+    ready = threading.Thread(
+        target=lambda: verdicts.append(judge.judge(first, DOUBLING.encode(), SEED).status)
+    )
+    ready.start()
+    ready.join(30)
+    assert verdicts == [Status.ACCEPTED], "it waited"
+    go_on.set()
+    other.join(60)
+    assert verdicts == [Status.ACCEPTED, Status.ACCEPTED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import string
 import subprocess
@@ -21,7 +22,6 @@ from click.testing import CliRunner
 from werkzeug.serving import make_server
 
 from judge.judge import Judge
-from judge.store import Store
 from practice.judge import main
 from practice.remote_texts import TEXTS
 from practice.site import SiteError, check_address
@@ -34,19 +34,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PROBLEM = ROOT / "problems" / "200_flashinfer_metadata"
 SCHEMA = json.loads((ROOT / "judge" / "verdict.schema.json").read_text())
 TOKEN = "a-token-for-tests"
+LOOK_S = 0.01  # how often a server looks whether it is to end: half a second, where nobody says
 
 
 class RealSite:
     """The app behind a socket; `judge_all` does a worker's work."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, migrated: Path) -> None:
+        shutil.copy(migrated, folder / "course.db")
         settings = Settings(data_dir=folder, token=TOKEN)
-        Store(settings.url).migrate()
         self.app = create_app(settings)
         self.services = self.app.extensions["course"]
         self.server = make_server("127.0.0.1", 0, self.app, threaded=True)
         self.url = f"http://127.0.0.1:{self.server.port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(LOOK_S,), daemon=True)
         self.thread.start()
 
     def close(self) -> None:
@@ -57,16 +58,10 @@ class RealSite:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[RealSite]:
-    made = RealSite(tmp_path)
+def site(tmp_path: Path, migrated: Path) -> Iterator[RealSite]:
+    made = RealSite(tmp_path, migrated)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    with Judge(children=1) as made:
-        yield made
 
 
 @pytest.fixture
@@ -275,7 +270,7 @@ class Odd(BaseHTTPRequestHandler):
 @pytest.fixture
 def odd() -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Once", (Odd,), {"heard": []}))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(LOOK_S,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -308,7 +303,7 @@ def test_a_server_that_is_none_of_ours(odd, answer, code, words):
 def test_the_token_does_not_follow_a_redirect(odd, site):
     """From one server to another: the second is never asked."""
     other = ThreadingHTTPServer(("127.0.0.1", 0), type("Other", (Odd,), {"heard": []}))
-    threading.Thread(target=other.serve_forever, daemon=True).start()
+    threading.Thread(target=other.serve_forever, args=(LOOK_S,), daemon=True).start()
     target = f"http://127.0.0.1:{other.server_port}/api/v1/problems"
     odd.RequestHandlerClass.answer = (302, {"Location": target}, b"")
     code, _out, err = call(f"http://127.0.0.1:{odd.server_port}", SOLUTION)

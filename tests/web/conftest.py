@@ -98,12 +98,6 @@ def browser(client: FlaskClient) -> Browser:
     return Browser(client)
 
 
-@pytest.fixture(scope="session")
-def judge() -> Iterator[Judge]:
-    with Judge(children=1) as made:
-        yield made
-
-
 @pytest.fixture
 def judge_all(app: Flask, judge: Judge) -> Any:
     """Judges what is queued, as a worker does, and returns the verdicts."""

@@ -87,7 +87,8 @@ def provider() -> Iterator[Provider]:
     made = Provider()
     server = make_server("127.0.0.1", 0, made.app(), threaded=True)
     made.issuer = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # It looks all the time whether it is to end: half a second apart, where nobody says.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield made
     server.shutdown()

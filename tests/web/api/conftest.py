@@ -18,7 +18,7 @@ from tests.web.accounts.conftest import (  # noqa: F401
     store,
     visitor,
 )
-from tests.web.conftest import judge, judge_all  # noqa: F401
+from tests.web.conftest import judge_all  # noqa: F401
 from web.accounts.tables import User
 from web.api import tokens
 

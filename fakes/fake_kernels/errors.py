@@ -122,15 +122,15 @@ def not_modelled(argument: str, value: object, *, why: Text | None = None) -> Ke
     )
 
 
-def context_lost(cause: str) -> KernelError:
-    """What every call meets after an illegal memory access."""
+def context_lost(cause: str, error: str) -> KernelError:
+    """What every call meets after a kernel failed on the GPU. cause: code of the mistake. error: what CUDA says."""
     return kernel_error(
-        "illegal_memory_access",
+        "context_lost",
         argument="-",
         params={"cause": cause},
         what={
-            "en": f"CUDA error: an illegal memory access was encountered (caused by: {cause})",
-            "zh": f"CUDA error: an illegal memory access was encountered（起因：{cause}）",
+            "en": f"CUDA error: {error} (caused by: {cause})",
+            "zh": f"CUDA error: {error}（起因：{cause}）",
         },
         real={
             "en": "the context is lost: every later CUDA call of the process fails like this one.",

@@ -7,7 +7,7 @@ knows about modes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fake_kernels import mode
@@ -108,8 +108,10 @@ def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome |
             if outcome.during == during or during == "run":
                 raise outcome.raised(message)
             return failure
+        if outcome.kind in ("dies", "hangs"):
+            raise _not_acted_out(finding, path)
         if outcome.kind == "illegal":
-            return Outcome("illegal", message=finding.mistake.code)
+            return replace(outcome, message=finding.mistake.code)
         return outcome
     return None
 
@@ -121,27 +123,47 @@ def act(outcome: Outcome | None) -> None:
     if outcome.kind == "raises" and outcome.raised is not None:
         raise outcome.raised(outcome.message.format())
     if outcome.kind == "illegal":
-        mode.lose_context(outcome.message)
-        raise context_lost(outcome.message)
+        mode.lose_context(outcome.message, outcome.error)
+        raise context_lost(outcome.message, outcome.error)
 
 
 def require_context() -> None:
     """Raises like every CUDA call does once the context is lost."""
-    cause = mode.lost_context()
-    if cause is not None:
-        raise context_lost(cause)
+    lost = mode.lost_context()
+    if lost is not None:
+        raise context_lost(*lost)
 
 
 def _unmeasured(finding: Finding, path: Path) -> KernelError:
+    return _not_modelled(
+        finding,
+        path,
+        {
+            "en": "Not modelled in faithful mode: nobody measured this mistake on a GPU.",
+            "zh": "faithful 模式没有模拟：这个错误没有在 GPU 上测量过。",
+        },
+    )
+
+
+def _not_acted_out(finding: Finding, path: Path) -> KernelError:
+    told = finding.settled_outcome(path)
+    return _not_modelled(
+        finding,
+        path,
+        {
+            "en": f"Not acted out in faithful mode: here the real kernel {told.describe('en', {})}.",
+            "zh": f"faithful 模式不照做：真实的 kernel 在这里{told.describe('zh', {})}。",
+        },
+    )
+
+
+def _not_modelled(finding: Finding, path: Path, why: Text) -> KernelError:
     told = finding.error(path)
     return kernel_error(
         "not_modelled",
         argument=finding.argument,
         params={**told.params, "mistake": told.code},
-        what={
-            "en": f"Not modelled in faithful mode: nobody measured this mistake on a GPU. {told.what['en']}",
-            "zh": f"faithful 模式没有模拟：这个错误没有在 GPU 上测量过。{told.what['zh']}",
-        },
+        what={"en": f"{why['en']} {told.what['en']}", "zh": f"{why['zh']}{told.what['zh']}"},
         real=told.real,
         fix=told.fix,
         raised=NotImplementedError,

@@ -18,7 +18,7 @@ from typing import Literal, cast
 Mode = Literal["strict", "faithful"]
 
 _mode: Mode = "strict"
-_lost: str | None = None
+_lost: tuple[str, str] | None = None
 
 
 class _Chosen:
@@ -61,14 +61,14 @@ def is_strict() -> bool:
     return _mode == "strict"
 
 
-def lose_context(cause: str) -> None:
-    """Remember that a kernel read where it must not: every later call fails. `cause` is a code."""
+def lose_context(cause: str, error: str) -> None:
+    """Remember that a kernel failed on the GPU: every later call fails too. `cause` is a code, `error` what CUDA says."""
     global _lost
-    _lost = cause
+    _lost = cause, error
 
 
-def lost_context() -> str | None:
-    """The code of the mistake that ended the context, or None while it lives."""
+def lost_context() -> tuple[str, str] | None:
+    """The code of the mistake that ended the context and CUDA's error, or None while it lives."""
     return _lost
 
 

@@ -29,19 +29,28 @@ PATH_NAMES: dict[str, Text] = {
     "rows": {"en": "this operator", "zh": "这个算子"},
 }
 
-Kind = Literal["garbage", "nan", "raises", "illegal", "harmless", "ignored", "build_fails", "unmeasured"]
-"""harmless: the value plays no part and the result is right. ignored: the option plays no part and was wanted."""
+Kind = Literal[
+    "garbage", "nan", "raises", "illegal", "dies", "hangs", "harmless", "ignored", "build_fails", "unmeasured"
+]
+"""illegal: a CUDA error takes the context along. dies: a signal ends the process. hangs: the call was not back when it was
+ended after 45 s or more. harmless: the value plays no part and the result is right. ignored: the option plays no part and
+was wanted."""
+
+ILLEGAL_ACCESS = "an illegal memory access was encountered"
+"""What CUDA says of most kernels that lose the context."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """One measured behaviour. `raised` and `message` (a format string over the mistake's params) are
-    for kind "raises"; `during` is the call in which it shows."""
+    for kind "raises"; `during` is the call in which it shows; `error` is CUDA's, for kind "illegal", or the signal's,
+    for kind "dies"."""
 
     kind: Kind
     raised: type[Exception] | None = None
     message: str = ""
     during: Literal["plan", "run"] = "run"
+    error: str = ""
 
     def can_tell(self, params: Mapping[str, object]) -> bool:
         """Whether `params` has everything that the message needs."""
@@ -54,7 +63,7 @@ class Outcome:
             verb, colon = ("raises", ": ") if lang == "en" else ("抛出", "：")
             told = f"{verb} {self.raised.__name__}"
             return f"{told}{colon}{message}" if message else told
-        return _SENTENCES[self.kind][lang]
+        return _SENTENCES[self.kind][lang].format(error=self.error)
 
 
 _SENTENCES: dict[str, Text] = {
@@ -64,9 +73,11 @@ _SENTENCES: dict[str, Text] = {
     },
     "nan": {"en": "accepts it without an error and returns NaN", "zh": "不报错，返回 NaN"},
     "illegal": {
-        "en": "reads where it must not: illegal memory access, and the CUDA context is lost",
-        "zh": "读到不该读的地方：非法内存访问，整个 CUDA 上下文随之失效",
+        "en": "fails with CUDA error: {error}, and the CUDA context is lost",
+        "zh": "以 CUDA error: {error} 失败，整个 CUDA 上下文随之失效",
     },
+    "dies": {"en": "ends the process: {error}", "zh": "使整个进程终止：{error}"},
+    "hangs": {"en": "does not come back", "zh": "不再返回"},
     "harmless": {
         "en": "doesn't look at this value, so the result happens to be right",
         "zh": "不看这个值，结果碰巧是对的",
@@ -84,7 +95,10 @@ _SENTENCES: dict[str, Text] = {
 
 GARBAGE = Outcome("garbage")
 NAN = Outcome("nan")
-ILLEGAL = Outcome("illegal")
+ILLEGAL = Outcome("illegal", error=ILLEGAL_ACCESS)
+MISALIGNED = Outcome("illegal", error="misaligned address")
+DIVISION_BY_ZERO = Outcome("dies", error="SIGFPE")
+HANGS = Outcome("hangs")
 HARMLESS = Outcome("harmless")
 IGNORED = Outcome("ignored")
 BUILD_FAILS = Outcome("build_fails", during="plan")

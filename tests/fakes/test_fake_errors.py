@@ -15,7 +15,8 @@ import pytest
 import torch
 from fake_kernels import mode
 from fake_kernels.errors import KernelError, kernel_error
-from fake_kernels.findings import Mistake
+from fake_kernels.findings import Finding, Mistake, act, require_context, settle
+from fake_kernels.outcomes import DIVISION_BY_ZERO, HANGS, MISALIGNED, Outcome
 from fake_kernels.outcomes import PATHS as EVERY_PATH
 from paged_batches import DECODE_PATHS, PATHS, PREFILL_PATHS, PagedBatch, i32, make_batch, plan, wrapper_for
 
@@ -44,12 +45,14 @@ def test_the_text_says_what_where_what_a_gpu_does_and_how_to_repair_it() -> None
 def test_the_account_of_the_real_kernel_compares_the_paths() -> None:
     batch = make_batch((20, 33)).but(last=i32([4, 20]))
     error = caught_from(lambda: plan(wrapper_for("fa3"), batch))
-    assert error.real["en"].startswith("prefill fa3: reads where it must not: illegal memory access")
+    assert error.real["en"].startswith(
+        "prefill fa3: fails with CUDA error: an illegal memory access was encountered"
+    )
     others = (
         "CUDA-core decode, tensor-core decode, prefill fa2: accepts it without an error and returns wrong"
     )
     assert others in error.real["en"]
-    assert "非法内存访问" in error.real["zh"]
+    assert "以 CUDA error: an illegal memory access was encountered 失败" in error.real["zh"]
 
 
 def test_an_error_is_also_of_the_real_type() -> None:
@@ -388,7 +391,7 @@ def test_a_lost_context_outlives_its_mode() -> None:
     wrapper = wrapper_for("dec")
     with mode.use("faithful"):
         plan(wrapper, batch.but(indices=torch.full_like(batch.indices, 999)))
-        assert caught_from(lambda: wrapper.run(batch.q, (batch.k, batch.v))).code == "illegal_memory_access"
+        assert caught_from(lambda: wrapper.run(batch.q, (batch.k, batch.v))).code == "context_lost"
     attempts = (
         lambda: wrapper_for("dec"),
         lambda: plan(wrapper, batch),
@@ -406,3 +409,31 @@ def test_decode_and_prefill_name_their_own_arguments() -> None:
     for paths, name in ((DECODE_PATHS, "indices"), (PREFILL_PATHS, "paged_kv_indices")):
         for path in paths:
             assert caught_from(lambda p=path: plan(wrapper_for(p), batch)).argument == name
+
+
+@pytest.mark.parametrize(
+    ("outcome", "en", "zh"),
+    [(DIVISION_BY_ZERO, "ends the process: SIGFPE", "SIGFPE"), (HANGS, "does not come back", "不再返回")],
+)
+def test_what_would_end_or_stop_the_process_is_told_and_not_done(outcome: Outcome, en: str, zh: str) -> None:
+    text = {"en": "{argument} is wrong.", "zh": "{argument} 不对。"}
+    found = Finding(Mistake("some_mistake", what=text, fix=text, real={"fa3": outcome}), "page_size")
+    with mode.use("faithful"):
+        error = caught_from(lambda: settle([found], "fa3", during="run"))
+    assert error.code == "not_modelled"
+    assert error.params["mistake"] == "some_mistake"
+    assert en in error.what["en"]
+    assert zh in error.what["zh"]
+
+
+def test_cuda_errors_are_told_apart() -> None:
+    text = {"en": "{argument} is wrong.", "zh": "{argument} 不对。"}
+    found = Finding(Mistake("some_mistake", what=text, fix=text, real={"dec": MISALIGNED}), "q")
+    assert "CUDA error: misaligned address, and the CUDA context is lost" in found.error("dec").real["en"]
+    try:
+        with mode.use("faithful"), pytest.raises(KernelError, match="CUDA error: misaligned address"):
+            act(settle([found], "dec", during="run"))
+        with pytest.raises(KernelError, match="misaligned address .caused by: some_mistake"):
+            require_context()
+    finally:
+        mode.new_context()

@@ -235,7 +235,7 @@ def test_lengths_of_wrong_metadata_are_refused(code: str, indptr: torch.Tensor, 
 
 
 def test_a_lost_context_stays_lost() -> None:
-    mode.lose_context("test")
+    mode.lose_context("test", "an illegal memory access was encountered")
     operations: list[Callable[[], Any]] = [
         call().run,
         lambda: flashinfer.get_seq_lens(i32(0, 1), i32(1), 4),

@@ -167,7 +167,7 @@ def test_what_the_library_notices_is_its_error(name: str) -> None:
 
 
 def test_a_lost_context_stays_lost() -> None:
-    mode.lose_context("test")
+    mode.lose_context("test", "an illegal memory access was encountered")
     for call in (lambda: ids(Q, K, IDS), lambda: cached(IDS, *FLAT, 64, CACHE)):
         with pytest.raises(KernelError, match="illegal memory access"):
             call()

@@ -145,6 +145,7 @@ def soak(runs: int, tier: str) -> None:
         judge.warm(package)
         for source in hostile:
             judge.judge(package, source, secrets.token_bytes(16))
+        time.sleep(3)
         before, start, wrong = figures(judge), time.perf_counter(), 0
         for i in range(runs):
             if i % 4 == 3:
@@ -152,6 +153,7 @@ def soak(runs: int, tier: str) -> None:
             else:
                 judge.judge(package, hostile[i % len(hostile)], secrets.token_bytes(16))
         seconds = time.perf_counter() - start
+        time.sleep(3)  # the last children's pipes close behind the verdict; what is left then has leaked
         after = figures(judge)
     click.echo(f"{runs} runs in {seconds:.0f} s, tier {tier}; good ones not accepted: {wrong}")
     for name, (mb, fds) in before.items():

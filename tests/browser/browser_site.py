@@ -44,9 +44,9 @@ class Site:
 
 
 @contextmanager
-def running_site(data: Path, **settings: str) -> Iterator[Site]:
-    """A site over a data folder of its own, with these settings in its environment. Skips, or in CI fails, where there is
-    no Chromium to open it."""
+def running_site(data: Path, only: str = "", **settings: str) -> Iterator[Site]:
+    """A site over a data folder of its own, with these settings in its environment. `only`: "web", where nothing is judged.
+    Skips, or in CI fails, where there is no Chromium to open it."""
     if not CHROMIUM.exists():
         reason = f"{CHROMIUM} is missing: apt-get install chromium"
         if os.environ.get("CI"):
@@ -54,7 +54,7 @@ def running_site(data: Path, **settings: str) -> Iterator[Site]:
         pytest.skip(reason)
     env = {k: v for k, v in os.environ.items() if not k.startswith("COURSE_")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "web.serve", "--port", "0"],
+        [sys.executable, "-m", "web.serve", "--port", "0", *(["--only", only] if only else [])],
         cwd=ROOT,
         env=env | {"COURSE_PREPARE_PROBLEMS": "1"} | settings | {"COURSE_DATA_DIR": str(data)},
         stdout=subprocess.PIPE,

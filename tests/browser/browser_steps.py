@@ -14,6 +14,13 @@ def ready(page: Any) -> None:
     page.wait_for_selector("[data-editor][data-ready]")
 
 
+def settle(page: Any) -> None:
+    """Wait until scripts have done what they do at once: a page counts as loaded after its own, an editor comes later."""
+    page.wait_for_load_state("load")
+    if page.locator("[data-editor]").count():
+        ready(page)
+
+
 def write(page: Any, source: str) -> None:
     """Put `source` into the editor in place of what is there, as a person would paste it."""
     page.click(".cm-content")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from browser_steps import ready
+from browser_steps import settle
 
 MOST_TABS = 1500
 AT_ONCE = 25
@@ -52,10 +52,8 @@ WATCH = """() => {
 def faults_of(page: Any, address: str) -> list[str]:
     """What is wrong with a page for who has a keyboard only."""
     page.goto(address)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     has_editor = page.locator("[data-editor]").count() > 0
-    if has_editor:
-        ready(page)
     page.evaluate(WATCH)
     for _ in range(0, MOST_TABS, AT_ONCE):
         for _ in range(AT_ONCE):

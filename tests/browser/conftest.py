@@ -11,8 +11,9 @@ from browser_site import Site, chromium_running, fresh_pages, running_site
 
 # Once a file, not once a session: while Playwright runs, this thread has an event loop, and no later test could start one.
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running_site(tmp_path_factory.mktemp("site")) as site:
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A file that has nothing judged says `ONLY = "web"`: half of what a site costs is its judge."""
+    with running_site(tmp_path_factory.mktemp("site"), getattr(request.module, "ONLY", "")) as site:
         yield site
 
 
@@ -24,12 +25,13 @@ def chromium(site: Site) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(site: Site, chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page in a fresh profile that has been at the start address. Errors of scripts fail the test."""
+    """Opens a page in a fresh profile that has the cookie of the start address. Errors of scripts fail the test."""
     with fresh_pages(chromium) as fresh:
 
         def opened(path: str = "/", lang: str = "en-US", **options: Any) -> Any:
             page = fresh(lang, **{"viewport": {"width": 1440, "height": 900}, **options})
-            page.goto(site.start)
+            # For the cookie alone: the page that it leads to is of no use here.
+            assert page.context.request.get(site.start).ok
             page.goto(site.base + path)
             return page
 

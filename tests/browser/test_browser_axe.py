@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser_steps import ready, submit, write
+from browser_steps import ready, settle, submit, write
 
 from judge.packages import survey
 
@@ -48,7 +48,7 @@ def test_axe_finds_nothing(solved, open_page, site, scheme):
     found = []
     for path in PAGES:
         assert page.goto(site.base + path).status == (404 if path == "/problems/201/solution" else 200)
-        page.wait_for_load_state("networkidle")
+        settle(page)
         # CodeMirror's scroller scrolls with its text, which has the focus.
         for fault in Axe().run(page, context={"exclude": [[".cm-scroller"]]}).response["violations"]:
             found.append(f"{path}: {fault['id']}: {fault['nodes'][0]['html'][:160]}")

@@ -6,6 +6,7 @@ import pytest
 from browser_steps import editor_text, ready, write
 
 pytestmark = pytest.mark.browser
+ONLY = "web"
 
 
 def saved(page):

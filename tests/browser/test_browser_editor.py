@@ -6,6 +6,7 @@ import pytest
 from browser_steps import ready, write
 
 pytestmark = pytest.mark.browser
+ONLY = "web"
 
 
 def test_names_of_the_problem_are_completed(open_page):

@@ -6,14 +6,22 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser_steps import RUN, editor_text, ready, send, submit, write
+from browser_steps import RUN, editor_text, ready, send, settle, submit, write
 from browser_walk import faults_of
 
 from judge.packages import survey
 
 pytestmark = pytest.mark.browser
 P200 = survey().packages[200]
-SLOW = "import time\n\n\ndef flashinfer_metadata(reqs, page_table, page_size):\n    time.sleep(0.3)\n"
+# Slow for half of the cases: whoever watches has seen enough, and waits for the end.
+SLOW = """import time
+
+asked = []
+
+
+def flashinfer_metadata(reqs, page_table, page_size):
+    asked.append(time.sleep(0.3 if len(asked) < 10 else 0))
+"""
 
 
 def test_a_draft_survives_a_reload_and_the_starter_comes_back(open_page):
@@ -178,7 +186,7 @@ def test_escape_then_tab_leaves_the_editor_for_submit(open_page):
 def test_a_narrow_screen_needs_no_sideways_scrolling(open_page, path):
     page = open_page(path, "zh-CN")
     page.set_viewport_size({"width": 360, "height": 740})
-    page.wait_for_load_state("networkidle")
+    settle(page)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
 
 
@@ -190,7 +198,7 @@ def test_no_policy_is_violated_on_any_page(open_page):
     )
     for path in ("/", "/problems", "/problems/201", "/chapters/17", "/submissions"):
         page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + path)
-        page.wait_for_load_state("networkidle")
+        settle(page)
         assert page.evaluate("() => window.broken") == []
 
 

@@ -4,11 +4,14 @@ shows."""
 from __future__ import annotations
 
 import base64
+import html
 import json
 
 import pytest
 from sqlalchemy import select
 
+from judge.core.status import Status
+from judge.core.verdict import Verdict
 from judge.store import Submission
 
 CASE = {"name": "hidden", "group": "hidden", "status": "accepted", "time_ms": 0, "message": None}
@@ -41,6 +44,52 @@ def test_a_wrong_answer_says_why_and_shows_a_case(app, browser, judge_all, lang)
     assert f'href="/chapters/17#{mistake.section.partition("#")[2]}"' in page
     assert 'data-picture="page_table"' in page
     assert "<mark>" in page
+
+
+def named(mistake):
+    """What a verdict has of a known mistake."""
+    return {
+        "kind": "mistake",
+        "code": "mistake",
+        "params": {"agreed": 3, "failed": 3},
+        "names": [mistake.name],
+        "fields": [],
+        "text": {"zh": mistake.diagnosis.zh, "en": mistake.diagnosis.en},
+        "section": mistake.section,
+        "apart": None,
+    }
+
+
+def test_every_known_mistake_is_told_with_its_section(app, browser):
+    services = app.extensions["course"]
+    told = 0
+    for package in services.packages.values():
+        number = services.queue.submit(
+            user="local", problem=package.id, version=package.version, source=b"x = 1"
+        )
+        verdict = Verdict(
+            problem=package.id,
+            version=package.version,
+            status=Status.WRONG_ANSWER,
+            passed=0,
+            total=3,
+            time_ms=1,
+            tier="strong",
+            kernels="fake",
+            versions={},
+            cases=[],
+            diagnosis=[named(mistake) for mistake in package.wrong.values()],
+        )
+        assert services.queue.finish(services.queue.claim("test"), verdict.to_json())
+        for lang in ("zh", "en"):
+            findings = browser.get(f"/submissions/{number}/fragment", lang).text.split('class="finding')[1:]
+            for mistake, finding in zip(package.wrong.values(), findings, strict=True):
+                chapter, _, anchor = mistake.section.partition("#")
+                place = f"/chapters/{int(chapter[2:])}#{anchor}" if chapter != "f" else "/problems"
+                assert mistake.diagnosis[lang] in html.unescape(finding), mistake.name
+                assert f'href="{place}"' in finding, mistake.name
+                told += 1
+    assert told > 1000
 
 
 def test_a_run_is_marked_and_solves_nothing(app, browser, judge_all):

@@ -16,7 +16,7 @@ import torch
 from fake_kernels import mistakes_indptr as mi
 from fake_kernels import mistakes_paged as m
 from fake_kernels.findings import Finding, Mistake
-from fake_kernels.outcomes import GARBAGE, UNMEASURED, Outcome, Path, raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, Outcome, Path, raises
 from fake_kernels.paged import as_read, device_lengths, host_lengths
 
 
@@ -26,8 +26,8 @@ class PagedMetadata:
 
     kv_indptr int32 [B+1] counts pages; indices int32 [>= kv_indptr[-1]] are page numbers; last_page_len
     int32 [B]; seq_lens [B] or None; qo_indptr int32 [B+1] counts tokens, None for decode.
-    copied: whether indices and last_page_len are copied into int32 buffers of the caller's (CUDA graphs),
-    which makes their type and stride no matter.
+    copied: whether the arrays are copied into int32 buffers of the caller's (CUDA graphs), which makes their strides no
+    matter, and the types of indices and last_page_len neither.
     fast: the kernel of an earlier plan that fast_decode_plan goes on with, None for a plan of its own.
     """
 
@@ -62,7 +62,7 @@ class PagedMetadata:
         yield self.last_name, self.last_page_len, m.LAST_PAGE_LEN_NOT_INT32, mi.NOT_CONTIGUOUS
 
 
-def check_vectors(meta: PagedMetadata) -> Iterator[Finding]:
+def check_vectors(meta: PagedMetadata, path: Path = "persistent") -> Iterator[Finding]:
     """Whether the arrays are one-dimensional tensors at all; the other checks rely on it."""
     given = [
         (meta.indptr_name, meta.kv_indptr),
@@ -77,28 +77,43 @@ def check_vectors(meta: PagedMetadata) -> Iterator[Finding]:
             message = f"'{kind}' object has no attribute 'to'"
             yield Finding(mi.NOT_A_TENSOR, name, {"type": kind}, raises(AttributeError, message))
         elif tensor.ndim != 1:
-            yield Finding(mi.NOT_A_VECTOR, name, {"shape": list(tensor.shape)})
+            measured = tensor is meta.kv_indptr and path != "persistent"
+            outcome = _arithmetic_of_shapes(meta) if measured else UNMEASURED
+            yield Finding(mi.NOT_A_VECTOR, name, {"shape": list(tensor.shape)}, outcome)
     told = meta.seq_lens
     if told is not None and not isinstance(told, torch.Tensor):
         kind = type(told).__name__
         message = f"'{kind}' object has no attribute 'cpu'"
         yield Finding(mi.NOT_A_TENSOR, "seq_lens", {"type": kind}, raises(AttributeError, message))
-    elif told is not None and (told.is_floating_point() or told.is_complex() or told.dtype == torch.bool):
+    elif told is not None and (told.is_complex() or told.dtype == torch.bool):
         yield Finding(m.SEQ_LENS_TYPE, "seq_lens", {"dtype": _dtype_name(told)})
+
+
+def _arithmetic_of_shapes(meta: PagedMetadata) -> Outcome:
+    """torch's own words when plan adds page counts of an indptr with two dimensions to last_page_len."""
+    if meta.seq_lens is not None or meta.fast is not None or not isinstance(meta.last_page_len, torch.Tensor):
+        return UNMEASURED
+    try:
+        torch.add(meta.kv_indptr[1:] - meta.kv_indptr[:-1], meta.last_page_len)
+    except (RuntimeError, IndexError) as failure:
+        if isinstance(failure, RuntimeError):
+            return raises(RuntimeError, str(failure).replace("{", "{{").replace("}", "}}"))
+    return UNMEASURED
 
 
 def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     """Everything wrong with the arrays of a plan, most telling first. Nothing for a right batch."""
     if meta.page_size < 1:
-        yield Finding(m.PAGE_SIZE_INVALID, "page_size", {"value": meta.page_size})
+        outcome = m.PAGE_SIZE_ZERO.get(path) if meta.page_size == 0 and meta.fast is None else None
+        yield Finding(m.PAGE_SIZE_INVALID, "page_size", {"value": meta.page_size}, outcome)
         return
     yield from _check_types(meta)
-    yield from _check_counts(meta)
-    yield from _check_reading(meta)
+    yield from _check_counts(meta, path)
+    yield from _check_reading(meta, path)
     if meta.qo_indptr is not None:
-        yield from _check_qo_indptr(meta)
+        yield from _check_qo_indptr(meta, path)
     yield from _check_kv_indptr(meta, path)
-    yield from _check_indices(meta)
+    yield from _check_indices(meta, path)
     yield from _check_last_page_len(meta)
     yield from _check_seq_lens(meta, path)
 
@@ -139,6 +154,11 @@ def check_pages(indices: torch.Tensor, used: int, num_pages: int, name: str) -> 
         )
 
 
+def reads_on(indices: torch.Tensor, entries: int) -> bool:
+    """Whether these int32 page numbers are the beginning of a longer tensor, in whose memory so many entries are found."""
+    return indices.dtype == torch.int32 and len(as_read(indices, entries)) == entries
+
+
 def first_decrease(entries: list[int]) -> dict[str, int] | None:
     """The place where a running sum goes down, as the params of a finding."""
     for i in range(len(entries) - 1):
@@ -159,7 +179,7 @@ def _check_types(meta: PagedMetadata) -> Iterator[Finding]:
             yield Finding(wrong_type, name, {"dtype": _dtype_name(tensor)}, UNMEASURED)
 
 
-def _check_reading(meta: PagedMetadata) -> Iterator[Finding]:
+def _check_reading(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     """Whether reading int32 values one after the other finds what the caller put there."""
     for name, tensor, wrong_type, wrong_stride in meta.named():
         if tensor.dtype != torch.int32:
@@ -173,15 +193,26 @@ def _check_reading(meta: PagedMetadata) -> Iterator[Finding]:
                 params |= decrease or {}
                 outcome = None if decrease else UNMEASURED
             yield Finding(wrong_type, name, params, outcome)
-        if tensor.numel() > 1 and tensor.stride(0) != 1:
-            yield Finding(wrong_stride, name, {"stride": tensor.stride(0)})
+        if tensor.numel() > 1 and tensor.stride(0) != 1 and not meta.copied:
+            outcome = None if tensor is meta.indices else _strided(meta, tensor, path)
+            yield Finding(wrong_stride, name, {"stride": tensor.stride(0)}, outcome)
+
+
+def _strided(meta: PagedMetadata, tensor: torch.Tensor, path: Path) -> Outcome:
+    """What is known of an array other than the indices that lies apart: of indptr in a plan of its own."""
+    if tensor is not meta.kv_indptr or meta.fast is not None or tensor.dtype != torch.int32:
+        return UNMEASURED
+    falls = first_decrease(as_read(tensor, len(tensor)).tolist()) is not None
+    if path == "dec":
+        return mi.STRIDED_INDPTR_FALLS if falls else UNMEASURED
+    return mi.STRIDED_INDPTR.get(path, UNMEASURED)
 
 
 def _dtype_name(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
+def _check_counts(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     """Whether the arrays describe one number of requests, and which of them is out of step."""
     indptr, last = len(meta.kv_indptr), len(meta.last_page_len)
     if meta.qo_indptr is not None:
@@ -189,12 +220,16 @@ def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
         if indptr == last + 1 and rows != indptr and indptr > 1:
             first = int(meta.qo_indptr[0]) if rows else 0
             lacks_zero = rows == last and first != 0
-            yield Finding(
-                mi.QO_INDPTR_NO_LEADING_ZERO if lacks_zero else mi.QO_INDPTR_COUNT,
-                meta.qo_name,
-                {"got": rows, "expected": last + 1, "batch": last}
-                | ({"position": 0, "value": first} if lacks_zero else {}),
-            )
+            params = {"got": rows, "expected": last + 1, "batch": last}
+            if rows < 2:
+                yield Finding(mi.QO_INDPTR_COUNT, meta.qo_name, params, UNMEASURED)
+            elif lacks_zero:
+                params |= {"position": 0, "value": first}
+                shifted = mi.ROWS_SHIFTED.get(path, UNMEASURED) if first > 0 else UNMEASURED
+                yield Finding(mi.QO_INDPTR_NO_LEADING_ZERO, meta.qo_name, params, shifted)
+            else:
+                params["value"] = int(meta.qo_indptr[-1])
+                yield Finding(mi.QO_INDPTR_COUNT, meta.qo_name, params, _qo_count(meta.qo_indptr, last, path))
             return
         batch = rows - 1
     elif indptr == last + 1:
@@ -204,7 +239,11 @@ def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
         believed = indptr >= 1 and int(meta.kv_indptr[0]) == 0
         batch = meta.seq_lens.numel() if meta.seq_lens is not None else (indptr - 1 if believed else last)
     if batch < 1:
-        yield Finding(mi.EMPTY_BATCH, meta.qo_name if meta.qo_indptr is not None else meta.last_name)
+        name = meta.qo_name if meta.qo_indptr is not None else meta.last_name
+        empty = indptr == 1 and last == 0 and meta.fast is None and meta.seq_lens is None and not meta.copied
+        yield Finding(
+            mi.EMPTY_BATCH, name, {}, mi.EMPTY_BATCH_OUTCOMES.get(path, UNMEASURED) if empty else UNMEASURED
+        )
         return
     if last != batch:
         arithmetic, outcome = _length_arithmetic(meta)
@@ -213,6 +252,15 @@ def _check_counts(meta: PagedMetadata) -> Iterator[Finding]:
         )
     if indptr != batch + 1:
         yield _indptr_count(meta, batch)
+
+
+def _qo_count(qo_indptr: torch.Tensor, requests: int, path: Path) -> Outcome:
+    """What another number of entries than `requests` + 1 leads to."""
+    if path == "persistent":
+        return UNMEASURED
+    if len(qo_indptr) <= requests:
+        return mi.ROWS_DIFFER
+    return HARMLESS if bool((qo_indptr[requests:] == qo_indptr[-1]).all()) else UNMEASURED
 
 
 def _indptr_count(meta: PagedMetadata, batch: int) -> Finding:
@@ -236,7 +284,8 @@ def _indptr_count(meta: PagedMetadata, batch: int) -> Finding:
     return Finding(
         mi.KV_INDPTR_COUNT,
         meta.indptr_name,
-        {"got": len(entries), "expected": batch + 1, "batch": batch},
+        {"got": len(entries), "expected": batch + 1, "batch": batch} | arithmetic,
+        outcome,
     )
 
 
@@ -266,7 +315,7 @@ def _looks_like_lengths(meta: PagedMetadata, entries: list[int]) -> bool:
 def _pages_by_seq_lens(meta: PagedMetadata) -> list[int] | None:
     if meta.seq_lens is None or meta.seq_lens.numel() != meta.batch:
         return None
-    return [-(-int(n) // meta.page_size) for n in meta.seq_lens.flatten().tolist()]
+    return [-(-n // meta.page_size) for n in meta.seq_lens.flatten().to(torch.int32).tolist()]
 
 
 def _running_sum(lengths: list[int]) -> list[int]:
@@ -282,7 +331,7 @@ def _shown(values: list[int]) -> str:
     return str(values) if len(values) <= 8 else f"[{', '.join(map(str, values[:8]))}, ...]"
 
 
-def _check_qo_indptr(meta: PagedMetadata) -> Iterator[Finding]:
+def _check_qo_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     assert meta.qo_indptr is not None
     entries = meta.qo_indptr.tolist()
     decrease = first_decrease(entries)
@@ -299,6 +348,7 @@ def _check_qo_indptr(meta: PagedMetadata) -> Iterator[Finding]:
                 "expected": len(entries),
                 "batch": meta.batch,
             },
+            mi.ROWS_SHIFTED.get(path, UNMEASURED) if entries[0] > 0 else UNMEASURED,
         )
 
 
@@ -323,14 +373,17 @@ def _check_kv_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
         yield Finding(mi.KV_INDPTR_NOT_FROM_ZERO, meta.indptr_name, {"position": 0, "value": entries[0]})
 
 
-def _check_indices(meta: PagedMetadata) -> Iterator[Finding]:
+def _check_indices(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     total, given = int(meta.kv_indptr[-1]), len(meta.indices)
     if given < total:
         tokens = _counts_tokens(meta)
+        goes_on = path != "persistent" and reads_on(meta.indices, total)
         yield Finding(
             mi.KV_INDPTR_IN_TOKENS if tokens else m.INDICES_TOO_SHORT,
             meta.indptr_name if tokens else meta.indices_name,
             {"got": given, "expected": total, "indptr": meta.indptr_name, "page_size": meta.page_size},
+            # Of a slice the kernel reads what lies behind it: right numbers, by luck.
+            HARMLESS if goes_on and not tokens and not meta.copied else None,
         )
     used = meta.indices[:total]
     if used.numel() and int(used.min()) < 0:
@@ -351,12 +404,15 @@ def _counts_tokens(meta: PagedMetadata) -> bool:
 def _check_last_page_len(meta: PagedMetadata) -> Iterator[Finding]:
     size = meta.page_size
     indptr = meta.kv_indptr.tolist()
-    told = meta.seq_lens.flatten().tolist() if meta.seq_lens is not None else None
+    told = meta.seq_lens.flatten().to(torch.int32).tolist() if meta.seq_lens is not None else None
     for i, last in enumerate(meta.last_page_len.tolist()):
         pages = indptr[i + 1] - indptr[i]
         place = {"position": i, "value": last, "pages": pages, "page_size": size}
         if last < 0:
-            yield Finding(m.LAST_PAGE_LEN_NEGATIVE, meta.last_name, place)
+            stays_positive = pages > 0 and (pages - 1) * size + last > 0
+            yield Finding(
+                m.LAST_PAGE_LEN_NEGATIVE, meta.last_name, place, None if stays_positive else UNMEASURED
+            )
         elif pages > 0 and last == 0:
             yield Finding(m.LAST_PAGE_LEN_ZERO, meta.last_name, place)
         elif last > size:
@@ -379,9 +435,10 @@ def _check_seq_lens(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
                 if here != there:
                     yield Finding(m.LAST_PAGE_LEN_OF_EMPTY, meta.last_name, {"position": i, "value": here})
         return
-    told = meta.seq_lens.flatten().tolist()
+    told = meta.seq_lens.flatten().to(torch.int32).tolist()  # as plan converts them
     if len(told) != len(device):
-        yield Finding(m.SEQ_LENS_COUNT, "seq_lens", {"got": len(told), "expected": len(device)})
+        outcome = m.SEQ_LENS_SHORT.get(path, UNMEASURED) if len(told) < len(device) else UNMEASURED
+        yield Finding(m.SEQ_LENS_COUNT, "seq_lens", {"got": len(told), "expected": len(device)}, outcome)
         return
     for i, (given, should) in enumerate(zip(told, device, strict=True)):
         if given != should:

@@ -144,8 +144,11 @@ def check_buffers(given: Mapping[str, tuple[torch.Tensor, torch.dtype]]) -> Iter
                 "shape": list(buffer.shape),
                 "stride": list(buffer.stride()),
                 "expected": str(dtype).removeprefix("torch."),
+                "tensor": name.removesuffix("_buffer"),
             }
-            yield Finding(m.GRAPH_BUFFER_FORM, name, params)
+            is_vector = buffer.ndim == 1 and buffer.is_contiguous()
+            measured = is_vector and (buffer.dtype, dtype) == (torch.int64, torch.int32)
+            yield Finding(m.GRAPH_BUFFER_FORM, name, params, None if measured else UNMEASURED)
     yield from check_overlap({name: buffer for name, (buffer, _) in given.items()})
 
 

@@ -1,13 +1,14 @@
 """The ways to call the wrappers wrongly: order of plan and run, shapes and types of q and the cache,
 buffers that change behind a plan's back.
 
-Messages are those of flashinfer 0.7.2.post1, measured or read in its Python source.
+Outcomes were measured on an H200 with flashinfer 0.7.2.post1, or are errors of its Python. Where the case decides they come
+with the finding (`flashinfer._call_checks`, `flashinfer._plan`).
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import GARBAGE, Outcome, raises
+from fake_kernels.outcomes import DIVISION_BY_ZERO, GARBAGE, HARMLESS, MISALIGNED, Outcome, Path, raises
 
 _EVERY_PATH = ("dec", "tc", "fa2", "fa3")
 _CACHE_READERS = (*_EVERY_PATH, "persistent", "rows")
@@ -72,10 +73,21 @@ CACHE_SHAPE = Mistake(
         "zh": "plan 要用缓存的尺寸；检查布局（NHD 还是 HND）。",
     },
     note={
-        "en": "Sizes are read from the tensors at run and not compared with the plan",
-        "zh": "run 时直接从张量读尺寸，不与 plan 比较",
+        "en": "Sizes are read from the tensors at run and not compared with the plan. Measured: 2 KV heads in a plan for 4, "
+        "and the other layout, whose tokens are taken for heads",
+        "zh": "run 时直接从张量读尺寸，不与 plan 比较。测量过两种：plan 是 4 个 KV 头而缓存只有 2 个；布局弄反，token 数"
+        "被当成头数",
     },
 )
+FEWER_KV_HEADS: dict[Path, Outcome] = {"dec": HARMLESS, "tc": HARMLESS, "fa2": GARBAGE, "fa3": HARMLESS}
+"""A cache with fewer heads than planned: fa2 made its tiles of rows for smaller groups, the last rows are not computed."""
+TOKENS_AS_HEADS: dict[Path, Outcome] = {
+    "dec": raises(RuntimeError, "Unsupported group_size: {group}", "run"),
+    "tc": GARBAGE,
+    "fa2": GARBAGE,
+    "fa3": DIVISION_BY_ZERO,
+}
+"""More KV heads than query heads, as the other layout has them: a group of 0."""
 
 Q_DTYPE = Mistake(
     "q_dtype",
@@ -116,8 +128,13 @@ V_DTYPE = Mistake(
         "en": "K and V have one type, the kv_data_type of plan.",
         "zh": "K、V 类型相同，就是 plan 的 kv_data_type。",
     },
-    note={"en": "The type of V is not checked", "zh": "V 的类型不会被检查"},
+    note={
+        "en": "The type of V is not checked: its bits are read as K's type",
+        "zh": "V 的类型不会被检查：它的位按 K 的类型去读",
+    },
 )
+V_READ_AS_K = GARBAGE
+"""On every path; measured with bfloat16 for float16."""
 
 Q_SHAPE = Mistake(
     "q_shape",
@@ -129,8 +146,25 @@ Q_SHAPE = Mistake(
         "en": "q is [rows, num_qo_heads, head_dim] of the plan.",
         "zh": "q 是 [行数, num_qo_heads, head_dim]，与 plan 一致。",
     },
-    note={"en": "Heads of q are not compared with the plan", "zh": "q 的头数不会与 plan 比较"},
+    note={
+        "en": "Heads of q are not compared with the plan. Measured with twice as many: prefill leaves some out, decode "
+        "computed them; and with a head_dim twice as large, of which only the planned part is read, at another sm_scale",
+        "zh": "q 的头数不会与 plan 比较。测量过头数加倍：prefill 会漏算一部分，decode 全都算了；还有 head_dim 加倍：只读计划的"
+        "那部分，sm_scale 也随之不同",
+    },
 )
+MORE_HEADS: dict[Path, Outcome] = {"dec": HARMLESS, "tc": HARMLESS, "fa2": GARBAGE, "fa3": GARBAGE}
+WIDER_HEADS: dict[Path, Outcome] = {
+    "dec": raises(
+        RuntimeError,
+        "Check failed: head_dim_qk == head_dim_vo ({got} vs. {dim}) : CUDA cores template only supports equal head dim for "
+        "QK and VO, please use tensor cores template for different head dim",
+        "run",
+    ),
+    "tc": GARBAGE,
+    "fa2": GARBAGE,
+    "fa3": GARBAGE,
+}
 
 Q_ROWS = Mistake(
     "q_rows",
@@ -142,6 +176,12 @@ Q_ROWS = Mistake(
         "en": "one row of q for each new token of the batch (decode: one for each request).",
         "zh": "batch 里每个新 token 对应 q 的一行（decode：每个请求一行）。",
     },
+    note={
+        "en": "Decode only divides the rows by the batch: up to one less than twice the rows pass. Rows beyond the plan are "
+        "not written, and CUDA cores read past the end of indptr for them, which spoils all",
+        "zh": "decode 只用行数除以 batch：不到两倍的行数都能通过。多出的行不会写入；而 CUDA core 会为它们读到 indptr 末尾之外，"
+        "所有行都跟着错",
+    },
 )
 
 LAST_DIM_STRIDE = Mistake(
@@ -151,7 +191,17 @@ LAST_DIM_STRIDE = Mistake(
         "zh": "{tensor} 最后一维的步长是 {stride}。",
     },
     fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
+    note={
+        "en": "Strides of the last dimension are not looked at, 16 bytes are read at once: measured where another stride is no "
+        "multiple of 16 bytes",
+        "zh": "不看最后一维的步长，一次读 16 字节；测量的是另有步长不是 16 字节整数倍的情况",
+    },
 )
+APART: dict[tuple[str, Path], Outcome] = {
+    **{(tensor, path): MISALIGNED for tensor in ("q", "K", "V") for path in ("dec", "tc", "fa2", "fa3")},
+    ("q", "fa3"): Outcome("illegal", error="an illegal instruction was encountered"),
+}
+"""By tensor and path, where reads of 16 bytes are not aligned."""
 
 KV_STRIDES = Mistake(
     "kv_strides_differ",
@@ -228,9 +278,10 @@ PLAN_OVERWRITTEN = Mistake(
         "zh": "共用 _int_workspace_buffer 的 wrapper 要轮流：plan，跑完这个 batch 的所有 run，再做"
         "下一次 plan。",
     },
+    real=dict.fromkeys(_EVERY_PATH, GARBAGE),
     note={
-        "en": "The kernel would follow the other batch's schedule",
-        "zh": "kernel 会按另一个 batch 的调度去跑",
+        "en": "The kernel follows the other batch's schedule; measured with plans of two different batches",
+        "zh": "kernel 会按另一个 batch 的调度去跑；测量的是两个不同 batch 的 plan",
     },
 )
 
@@ -247,10 +298,13 @@ SECOND_PLAN = Mistake(
         "en": "run a plan before the next one; on a GPU also wait for an event recorded after the plan.",
         "zh": "先 run 再做下一次 plan；在 GPU 上还要等待 plan 之后记录的事件。",
     },
+    real=dict.fromkeys(_EVERY_PATH, HARMLESS),
     note={
-        "en": "Both plans use one pinned host buffer and an asynchronous copy; whether it goes "
-        "wrong is a matter of timing",
-        "zh": "两次 plan 用同一块锁页内存做异步拷贝，会不会出错取决于时间先后",
+        "en": "Both plans use one pinned host buffer and an asynchronous copy. All results were right where indptr was on the "
+        "GPU: fetching it waits for the copy before. With indptr on the CPU, or on another stream, nothing waits; that was "
+        "not measured",
+        "zh": "两次 plan 用同一块锁页内存做异步拷贝。indptr 在 GPU 上时测得的结果都对：取回它时会等待前一次的拷贝。"
+        "indptr 在 CPU 上或者用另一个 stream 时没有等待，这种情况没有测量过",
     },
 )
 
@@ -284,9 +338,10 @@ STALE_PLAN = Mistake(
         "zh": "CUDA graph 下同样要为每个 batch 调用 plan，然后再 replay。",
     },
     note={
-        "en": "Lengths are read from the buffers but the split of the work is the old one: results "
-        "are cut short "
-        "when lengths grow",
-        "zh": "长度从缓冲区读，工作划分却还是旧的：长度变大时结果会被截断",
+        "en": "Lengths are read from the buffers but the split of the work is the old one: what grows beyond its old chunks is "
+        "cut short there, what stays within them is right by luck. CUDA-core decode does not come back when a chunk is left "
+        "empty",
+        "zh": "长度从缓冲区读，工作划分却还是旧的：超出原来分块的部分会被截断，没有超出的碰巧是对的。某个分块空出来时，"
+        "CUDA core 的 decode 不再返回",
     },
 )

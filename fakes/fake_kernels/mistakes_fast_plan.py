@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fake_kernels.findings import Mistake
 from fake_kernels.mistakes_calls import CHANGED_AFTER_PLAN, everywhere
-from fake_kernels.outcomes import GARBAGE, IGNORED, Outcome
+from fake_kernels.outcomes import GARBAGE, IGNORED, NAN, Outcome
 
 _DECODE = ("dec", "tc")
 
@@ -71,8 +71,8 @@ FAST_PLAN_KERNEL = Mistake(
         "zh": "{argument} 是 {value}，而上一次 plan 是按 {planned} 选的 kernel。",
     },
     fix={
-        "en": "call plan when the types, head_dim, or the presence of window, cap or positions change.",
-        "zh": "类型、head_dim、有无窗口、有无 soft cap、位置编码改变时要调用 plan。",
+        "en": "call plan when the types, head_dim, the presence of a cap or the positions change, or a window comes in.",
+        "zh": "类型、head_dim、有无 soft cap、位置编码改变时，或者开始用窗口时，要调用 plan。",
     },
     note={
         "en": "fast_decode_plan never looks for another kernel: the compiled one runs with what it was compiled for",
@@ -94,6 +94,9 @@ FAST_PLAN_TYPE = _other_kernel(everywhere(ValueError, _OTHER_TYPE, paths=_DECODE
 FAST_PLAN_HEAD_DIM = _other_kernel(dict.fromkeys(_DECODE, GARBAGE))
 FAST_PLAN_CAP = _other_kernel(dict.fromkeys(_DECODE, IGNORED))
 FAST_PLAN_WINDOW = _other_kernel({"dec": IGNORED, "tc": GARBAGE})
+FAST_PLAN_CAP_LEFT_OUT = _other_kernel({"dec": GARBAGE, "tc": NAN})
+FAST_PLAN_ROPE = _other_kernel(dict.fromkeys(_DECODE, IGNORED))
+FAST_PLAN_ROPE_STAYS = _other_kernel(dict.fromkeys(_DECODE, GARBAGE))
 
 FAST_PLAN_OVERRIDE = Mistake(
     "fast_plan_override",
@@ -106,10 +109,9 @@ FAST_PLAN_OVERRIDE = Mistake(
         "zh": "在 CPU 上给出同样的数，或者不传。",
     },
     note={
-        "en": "The schedule is made from this one, while the kernel reads the lengths from indptr. Two were tried on "
-        "an H200, one too short and one too long: a process did not come back within 300 s, and which of the two it "
-        "was is not known",
-        "zh": "调度按它来做，kernel 却从 indptr 读长度。在 H200 上试过偏短和偏长两种：进程 300 秒内没有返回，不清楚是哪一种"
-        "造成的",
+        "en": "The schedule is made from this one, while the kernel reads the lengths from indptr: right by luck where the "
+        "chunks cover them, cut short where they don't. CUDA-core decode does not come back when a chunk is left empty",
+        "zh": "调度按它来做，kernel 却从 indptr 读长度：分块够长时结果碰巧是对的，不够长就会被截断。某个分块空出来时，"
+        "CUDA core 的 decode 不再返回",
     },
 )

@@ -1,15 +1,15 @@
 """The arrays that divide a paged batch into requests: what can be wrong with their form, their number of
 entries and their running sums, and what flashinfer 0.7.2.post1 did with each mistake on an H200.
 
-Outcomes are measurements (batch of 3, page size 16). Where only the library's source is known the
-entry has a `note` and no outcome, so faithful mode refuses to guess.
+Outcomes are measurements (batch of 3, page size 16); where the case decides they come with the finding
+(`checks_paged`). What was not measured has no outcome, so faithful mode refuses to guess.
 Sentences are format strings; `argument` is the name that the caller used.
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import BUILD_FAILS, GARBAGE, raises
+from fake_kernels.outcomes import BUILD_FAILS, GARBAGE, HANGS, HARMLESS, Outcome, Path, raises
 
 _NEGATIVE_KV = raises(
     RuntimeError,
@@ -31,6 +31,32 @@ _NO_COUNT_CHECK = {
     "zh": "那里不会核对各数组的项数，只有 plan 自己的长度运算可能失败；传了 seq_lens 连这个运算也不做，"
     "planner 会读到数组末尾之外",
 }
+ROWS_DIFFER = raises(
+    ValueError,
+    "does not match qo_indptr[-1] ({value}). For paged prefill, q must have shape [total_tokens, num_heads, "
+    "head_dim] where total_tokens = qo_indptr[-1].",
+    "run",
+)
+"""A qo_indptr that leaves out the last requests: plan takes it, run compares the rows of q with it."""
+ROWS_SHIFTED: dict[Path, Outcome] = {"fa2": GARBAGE, "fa3": GARBAGE}
+"""A qo_indptr of the paged wrappers that doesn't start at 0; the mistake is also one of those without pages."""
+STRIDED_INDPTR: dict[Path, Outcome] = {"tc": GARBAGE, "fa2": GARBAGE, "fa3": HARMLESS}
+"""indptr of a plan that lies apart: the host reads it by its stride, the kernels in order. Only fa3 takes all lengths from
+the host."""
+STRIDED_INDPTR_FALLS = HANGS
+"""CUDA-core decode where the entries read in order go down: a negative length is a huge one."""
+EMPTY_MAX: Outcome = raises(
+    RuntimeError,
+    "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+    "argument.",
+)
+EMPTY_BATCH_OUTCOMES: dict[Path, Outcome] = {
+    "dec": raises(ZeroDivisionError, "integer division or modulo by zero", "run"),
+    "tc": EMPTY_MAX,
+    "fa2": EMPTY_MAX,
+    "fa3": EMPTY_MAX,
+}
+"""Of the paged wrappers; the mistake is also one of those without pages."""
 
 NOT_A_TENSOR = Mistake(
     "not_a_tensor",
@@ -79,8 +105,8 @@ QO_INDPTR_NO_LEADING_ZERO = Mistake(
         "zh": "应当有 {expected} 项：先是 0，然后是各请求本轮新 token 数的累加和。",
     },
     note={
-        "en": "The batch size is taken from it (entries - 1) and its first entry is not looked at",
-        "zh": "batch 大小就取自它（项数 - 1），第一项没有人看",
+        "en": "The batch size is taken from it (entries - 1), rows before the first entry belong to nobody",
+        "zh": "batch 大小就取自它（项数 - 1），第一项之前的行不属于任何请求",
     },
 )
 
@@ -108,7 +134,13 @@ QO_INDPTR_COUNT = Mistake(
         "en": "one entry more than there are requests, the first of them 0.",
         "zh": "项数比请求数多 1，第一项是 0。",
     },
-    note=_NO_COUNT_CHECK,
+    note={
+        "en": "The batch size is taken from it (entries - 1). With an entry too few the last request isn't planned, and "
+        "run raises because q has its rows; one more was harmless because it repeated the last entry, a request without "
+        "rows",
+        "zh": "batch 大小就取自它（项数 - 1）。少一项时最后一个请求没有进入计划，而 q 里有它的行，所以 run 会报错；多一项"
+        "而没有出错，是因为多的那项与最后一项相同，也就是一个没有行的请求",
+    },
 )
 
 KV_INDPTR_NO_LEADING_ZERO = Mistake(
@@ -180,6 +212,7 @@ KV_INDPTR_COUNT = Mistake(
         "en": "one entry more than there are requests, the first of them 0.",
         "zh": "项数比请求数多 1，第一项是 0。",
     },
+    real=_SIZES_EVERYWHERE,
     note=_NO_COUNT_CHECK,
 )
 
@@ -196,6 +229,7 @@ KV_INDPTR_IN_TOKENS = Mistake(
         "en": "add up ceil(length / page_size) of each request.",
         "zh": "累加每个请求的 ceil(长度 / page_size)。",
     },
+    real={"dec": GARBAGE, "tc": GARBAGE, "fa2": GARBAGE, "fa3": GARBAGE},
     note={
         "en": "indices are never compared with indptr: the kernel reads past the end",
         "zh": "不会用 indptr 核对 indices：kernel 会读到数组末尾之外",

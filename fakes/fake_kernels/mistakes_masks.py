@@ -1,14 +1,17 @@
 """The ways to give a kernel the wrong mask, positions or sinks: what is wrong with each, and what
 flashinfer 0.7.2.post1 does about it.
 
-Of these only `SINKS_IGNORED` was measured on a GPU. Where the library's Python raises, that error is the outcome; the notes say
-what its source does with the rest, and faithful mode refuses to guess.
+Measured on an H200 with the paged wrapper, the stale mask with the ragged one; where the case decides, the outcome comes with
+the finding (`checks_masks`). Where the library's Python raises, that error is the outcome. The notes say what its source does
+with the rest, and faithful mode refuses to guess.
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import IGNORED, raises
+from fake_kernels.outcomes import GARBAGE, IGNORED, Outcome, Path, raises
+
+_SEGFAULT = Outcome("dies", error="SIGSEGV")
 
 MASK_SIZE = Mistake(
     "mask_size",
@@ -22,8 +25,9 @@ MASK_SIZE = Mistake(
         "zh": "把每个请求的 [q 行数, KV 长度] 掩码展平，按 batch 的顺序接起来。",
     },
     note={
-        "en": "The size is not compared: the packing kernel reads past the end, or bits of other requests",
-        "zh": "不核对大小：打包的 kernel 会读到末尾之外，或者读到别的请求的位",
+        "en": "The size is not compared: the packing kernel reads past the end. Measured with a mask too short: what lay "
+        "behind it was no mask",
+        "zh": "不核对大小：打包的 kernel 会读到末尾之外。测量的是掩码太短的情况，后面的内存并不是掩码",
     },
 )
 
@@ -39,8 +43,9 @@ MASK_TYPE = Mistake(
         "的结果。",
     },
     note={
-        "en": "The packing kernel takes the bytes of the tensor for booleans",
-        "zh": "打包的 kernel 把张量的字节直接当成布尔值",
+        "en": "The packing kernel takes the bytes of the tensor for booleans, and any but 0 and 1 spill over to their "
+        "neighbours; measured with float32",
+        "zh": "打包的 kernel 把张量的字节直接当成布尔值，0 和 1 以外的值还会影响相邻的位；测量的是 float32",
     },
 )
 
@@ -70,8 +75,9 @@ PACKED_SEGMENTS = Mistake(
         "zh": "传 custom_mask，让 plan 去打包；只有单个请求的 batch 可以事先打包。",
     },
     note={
-        "en": "plan counts the starts in elements when it gets packed bits, and the kernel takes them for bytes",
-        "zh": "拿到打包好的位时，plan 按元素数算起点，kernel 却把它当成字节数",
+        "en": "plan counts the starts in elements when it gets packed bits, and the kernel takes them for bytes: only the first "
+        "request is right",
+        "zh": "拿到打包好的位时，plan 按元素数算起点，kernel 却把它当成字节数：只有第一个请求是对的",
     },
 )
 
@@ -87,10 +93,27 @@ MASK_OF_EMPTY = Mistake(
         "zh": "用自定义掩码的 batch 里不要放没有 KV 的请求。",
     },
     note={
-        "en": "The bits of all requests behind it are looked for at wrong places",
-        "zh": "它后面所有请求的位都会找错地方",
+        "en": "The bits of all requests behind it are looked for at wrong places, measured where one of them lay before the "
+        "mask's beginning",
+        "zh": "它后面所有请求的位都会找错地方；测量的情况里，其中一处落在掩码的开头之前",
     },
 )
+MASK_BEFORE_BEGINNING = Outcome("illegal", error="operation not supported on global/shared address space")
+OF_PAGED_MASKS: dict[str, dict[Path, Outcome]] = {
+    "mask_size": {"fa2": GARBAGE},
+    "mask_type": {"fa2": GARBAGE},
+    "packed_mask_of_several_requests": {"fa2": GARBAGE},
+    "mask_with_empty_request": {"fa2": MASK_BEFORE_BEGINNING},
+    "mask_on_fa3": {
+        "fa3": raises(
+            RuntimeError,
+            "Check failed: (status == cudaSuccess) is false: BatchPrefillWithPagedKVCacheSM90Run failed with error: operation "
+            "not supported",
+            "run",
+        )
+    },
+}
+"""By code. These mistakes are also made without pages, where nobody measured them."""
 
 MASK_ON_FA3 = Mistake(
     "mask_on_fa3",
@@ -118,6 +141,7 @@ STALE_MASK = Mistake(
         "en": "use one wrapper for batches with a mask and another for those without.",
         "zh": "有掩码和没有掩码的 batch 各用一个 wrapper。",
     },
+    real={"fa2": GARBAGE},
     note={
         "en": "The ragged wrapper keeps the old mask and goes on using it, causal or not",
         "zh": "ragged wrapper 会留着旧的掩码继续用，causal 也不起作用",
@@ -147,6 +171,7 @@ MASK_MISSING = Mistake(
         "en": "give every plan of this wrapper a mask, or build one without the mask's buffers for the other batches.",
         "zh": "这个 wrapper 的每次 plan 都给掩码；没有掩码的 batch 另建一个不带掩码缓冲区的 wrapper。",
     },
+    real={"fa2": GARBAGE},
     note={
         "en": "Every run reads its mask from the buffer, whatever stands there, and causal plays no part",
         "zh": "每次 run 都从缓冲区读掩码，不管里面是什么，causal 也不起作用",
@@ -180,6 +205,7 @@ SINKS_BY_KEYWORD = Mistake(
         "en": "pass them behind the cache: run(q, paged_kv_cache, sinks).",
         "zh": "放在缓存后面按位置传：run(q, paged_kv_cache, sinks)。",
     },
+    real={"fa2": _SEGFAULT},
     note={
         "en": "The keyword is for other backends and dropped, so the variant lacks its tensor",
         "zh": "这个关键字是给别的后端的，会被丢掉，于是变体缺少它的张量",
@@ -194,6 +220,8 @@ SINKS_SHAPE = Mistake(
     },
     fix={"en": "one logit for each query head.", "zh": "每个 query 头一个 logit。"},
 )
+SINKS_READ_AS_FLOAT: dict[Path, Outcome] = {"fa2": GARBAGE}
+"""Sinks of a half type in the sink wrapper: their bytes are taken for float32 values."""
 
 SINK_WINDOW = Mistake(
     "sink_window",
@@ -206,8 +234,8 @@ SINK_WINDOW = Mistake(
         "zh": "window_left 在构造时和 plan 时都给，或者都不给。",
     },
     note={
-        "en": "Whether there is a window is compiled in at construction; plan and run don't look at it again",
-        "zh": "有没有窗口在构造时就编译进去了，plan 和 run 不会再看",
+        "en": "On fa2 the window of the plan counts, whatever the wrapper was built for; fa3 compiles in whether there is one",
+        "zh": "fa2 按 plan 的窗口算，与构造时无关；fa3 把有没有窗口编译进去了",
     },
 )
 
@@ -221,6 +249,7 @@ JIT_ARGUMENT = Mistake(
         "en": "pass them to run by position: all additional tensors, then the scalars, in the declared order.",
         "zh": "按位置传给 run：先是全部附加张量，再是标量，次序与声明一致。",
     },
+    real={"fa2": _SEGFAULT},
     note={
         "en": "A tensor that is missing becomes a null pointer; a scalar of unknown name is a ValueError",
         "zh": "缺的张量会变成空指针；名字认不出的标量会抛 ValueError",
@@ -237,9 +266,11 @@ JIT_PLAN = Mistake(
         "en": "plan with the types and head dimensions of jit_args, or build another wrapper.",
         "zh": "plan 用 jit_args 里的类型和 head_dim，或者另建一个 wrapper。",
     },
+    real={"fa2": GARBAGE},
     note={
-        "en": "The compiled module reads whatever it gets as its own types",
-        "zh": "编译好的模块会把收到的数据都按自己的类型去读",
+        "en": "The compiled module reads whatever it gets as its own types and dimensions; measured with heads of 128 for a "
+        "variant of 64",
+        "zh": "编译好的模块会把收到的数据都按自己的类型和维数去读；测量的是声明 64 维而实际 128 维的情况",
     },
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fake_kernels.findings import Mistake
 from fake_kernels.mistakes_indptr import NOT_CONTIGUOUS
-from fake_kernels.outcomes import GARBAGE, HARMLESS, ILLEGAL, NAN, raises
+from fake_kernels.outcomes import DIVISION_BY_ZERO, GARBAGE, HARMLESS, ILLEGAL, NAN, Outcome, Path, raises
 
 LAST_PAGE_LEN_ZERO = Mistake(
     "last_page_len_zero",
@@ -69,6 +69,11 @@ LAST_PAGE_LEN_NEGATIVE = Mistake(
         "en": "it is in 1..page_size: (length - 1) % page_size + 1.",
         "zh": "取值是 1..page_size：(长度 - 1) % page_size + 1。",
     },
+    real={"dec": GARBAGE, "tc": GARBAGE, "fa2": GARBAGE, "fa3": GARBAGE},
+    note={
+        "en": "The length is (pages - 1) * page_size + this number; measured where that stays positive",
+        "zh": "长度按 (页数 - 1) * page_size 加上这个数来算；测量的是结果仍为正数的情况",
+    },
 )
 
 LAST_PAGE_LEN_OF_EMPTY = Mistake(
@@ -82,9 +87,10 @@ LAST_PAGE_LEN_OF_EMPTY = Mistake(
         "en": "write 0 for a request without pages, or pass seq_lens.",
         "zh": "没有页的请求写 0，或者传入 seq_lens。",
     },
+    real={"dec": HARMLESS, "tc": HARMLESS, "fa2": HARMLESS, "fa3": GARBAGE},
     note={
-        "en": "dec, tc and fa2 take 0 from the equal neighbours in indptr and don't mind",
-        "zh": "dec、tc、fa2 看到 indptr 相邻两项相等就取 0，不受影响",
+        "en": "dec, tc and fa2 take 0 from the equal neighbours in indptr and don't mind; fa3 attends to pages of others",
+        "zh": "dec、tc、fa2 看到 indptr 相邻两项相等就取 0，不受影响；fa3 会去读别的请求的页",
     },
 )
 
@@ -123,7 +129,10 @@ LAST_PAGE_LEN_NOT_INT32 = Mistake(
 )
 
 INDICES_NOT_CONTIGUOUS = Mistake(
-    NOT_CONTIGUOUS.code, what=NOT_CONTIGUOUS.what, fix=NOT_CONTIGUOUS.fix, real={"fa2": GARBAGE}
+    NOT_CONTIGUOUS.code,
+    what=NOT_CONTIGUOUS.what,
+    fix=NOT_CONTIGUOUS.fix,
+    real={"dec": GARBAGE, "tc": GARBAGE, "fa2": GARBAGE, "fa3": GARBAGE},
 )
 
 INDICES_TOO_SHORT = Mistake(
@@ -136,9 +145,12 @@ INDICES_TOO_SHORT = Mistake(
         "en": "list every page of every request, in order; {indptr}[-1] counts them.",
         "zh": "依次列出每个请求的每一页；{indptr}[-1] 是总页数。",
     },
+    real={"dec": GARBAGE, "tc": GARBAGE, "fa2": GARBAGE, "fa3": GARBAGE},
     note={
-        "en": "indices are never compared with indptr: the kernel reads past the end",
-        "zh": "不会用 indptr 核对 indices：kernel 会读到数组末尾之外",
+        "en": "indices are never compared with indptr: the kernel reads past the end. Measured with indptr in tokens, and "
+        "with a slice of a longer tensor: what was cut off still lay behind it and was read",
+        "zh": "不会用 indptr 核对 indices：kernel 会读到数组末尾之外。测量过两种：indptr 以 token 计，以及截取较长张量的前"
+        "一段——截掉的部分还在后面的内存里，照样被读到",
     },
 )
 
@@ -197,10 +209,14 @@ SEQ_LENS_WRONG = Mistake(
 SEQ_LENS_TYPE = Mistake(
     "seq_lens_not_integer",
     what={
-        "en": "{argument} is {dtype}; lengths are integers.",
-        "zh": "{argument} 的类型是 {dtype}；长度应当是整数。",
+        "en": "{argument} is {dtype}; lengths are numbers.",
+        "zh": "{argument} 的类型是 {dtype}；长度应当是数。",
     },
     fix={"en": "create it as int32.", "zh": "用 int32 创建。"},
+    note={
+        "en": "plan converts it to int32 on the CPU; float32 came out right",
+        "zh": "plan 会在 CPU 上把它转成 int32；float32 的结果是对的",
+    },
 )
 
 SEQ_LENS_COUNT = Mistake(
@@ -210,13 +226,29 @@ SEQ_LENS_COUNT = Mistake(
         "zh": "{argument} 有 {got} 项，而请求有 {expected} 个。",
     },
     fix={"en": "one entry for each request.", "zh": "每个请求一项。"},
+    note={
+        "en": "Measured with an entry too few: fa3 takes some other length for the last request, the others don't look at "
+        "seq_lens",
+        "zh": "测量的是少一项的情况：fa3 给最后一个请求用了别的长度，其余的不看 seq_lens",
+    },
 )
+SEQ_LENS_SHORT: dict[Path, Outcome] = {"dec": HARMLESS, "tc": HARMLESS, "fa2": HARMLESS, "fa3": GARBAGE}
 
 PAGE_SIZE_INVALID = Mistake(
     "page_size_invalid",
     what={"en": "page_size is {value}.", "zh": "page_size 是 {value}。"},
     fix={"en": "a page holds at least one token.", "zh": "一页至少有一个位置。"},
+    note={
+        "en": "The fa2 planner and that of CUDA-core decode divide by it; fa3 only computes lengths with it",
+        "zh": "fa2 和 CUDA core decode 的 planner 会用它做除数；fa3 只用它算长度",
+    },
 )
+PAGE_SIZE_ZERO: dict[Path, Outcome] = {
+    "dec": DIVISION_BY_ZERO,
+    "tc": DIVISION_BY_ZERO,
+    "fa2": DIVISION_BY_ZERO,
+    "fa3": GARBAGE,
+}
 
 HEADS_NOT_DIVISIBLE = Mistake(
     "heads_not_divisible",

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from fake_kernels import mistakes_fast_plan as m
+from fake_kernels import schedule
 from fake_kernels.checks_paged import PagedMetadata
 from fake_kernels.checks_values import check_tensors
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context, settle
-from fake_kernels.outcomes import UNMEASURED
+from fake_kernels.outcomes import UNMEASURED, Outcome
+from fake_kernels.paged import device_lengths
 
+from flashinfer._misread import under_schedule
 from flashinfer._options import caps, check_positions, only_default, planned_dtypes, require_numbers
 from flashinfer._paged import require_window
+from flashinfer._schedule import batch_of
 
 if TYPE_CHECKING:
     from flashinfer.decode import BatchDecodeWithPagedKVCacheWrapper
@@ -89,10 +93,14 @@ def fast_decode_plan(
     self._check_vectors(meta, path)
     if self.is_cuda_graph_enabled:
         self._check_graph_batch(meta)
-    settle(_override(global_override_indptr_cpu, indptr), path, during="plan")
+    override = global_override_indptr_cpu
+    if override is not None:
+        settle(check_tensors("to", global_override_indptr_cpu=override), path, during="plan")
+        settle(_override_form(override, indptr), path, during="plan")
     plan = self._plan_pages(
         meta,
         path,
+        scheduled_for=None if override is None else override.tolist(),
         num_qo_heads=num_qo_heads,
         num_kv_heads=num_kv_heads,
         head_dim=head_dim,
@@ -104,7 +112,16 @@ def fast_decode_plan(
     )
     plan.fault = plan.fault or fault
     plan.compiled = compiled if other else None
-    self._keep(plan, arguments)
+    # Blocks on an SM are those of the compiled kernel: on CUDA cores one with a window has others.
+    kernels = {"window_left": compiled["window_left"]} if path == "dec" else {}
+    if override is not None and plan.planned_indptr != indptr.tolist():
+        batch = batch_of(plan, {**arguments, **kernels}, None)
+        lengths = device_lengths(indptr.tolist(), last_page_len.tolist(), page_size)
+        outcome = UNMEASURED
+        if batch is not None:
+            outcome = under_schedule(schedule.describe(batch, plan.path), lengths, path)
+        settle([_other_override(outcome)], path, during="plan")
+    self._keep(plan, arguments, kernels)
     self._keep_scoring(
         causal=False,
         window_left=window_left,
@@ -136,10 +153,11 @@ def kernel_of(
 
 
 def _is_other(name: str, compiled: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether an argument asks for another kernel: of window and cap only their presence is compiled in."""
+    """Whether an argument asks for another kernel: of window and cap only their presence is compiled in, and a kernel with
+    a window is one without."""
     before, asked = compiled[name], now[name]
     if name == "window_left":
-        before, asked = before == -1, asked == -1
+        return bool(before == -1 and asked != -1)
     elif name == "logits_soft_cap":
         before, asked = caps(before), caps(asked)
     return bool(before != asked)
@@ -152,12 +170,16 @@ def _other_types(compiled: dict[str, Any], now: dict[str, Any]) -> Iterator[Find
 
 
 def _other_settings(compiled: dict[str, Any], now: dict[str, Any]) -> Iterator[Finding]:
-    """Measured were a smaller head_dim, and a window or a cap for a kernel that has none; not the other way round."""
+    """A kernel with a window takes a batch without one as it is; nothing else that it was not compiled for. Of positions
+    ROPE_LLAMA was measured."""
+    without_cap = not caps(compiled["logits_soft_cap"])
+    rope = {compiled["pos_encoding_mode"], now["pos_encoding_mode"]} == {"NONE", "ROPE_LLAMA"}
+    stays = compiled["pos_encoding_mode"] == "ROPE_LLAMA"
     for name, mistake, measured in (
-        ("head_dim", m.FAST_PLAN_HEAD_DIM, now["head_dim"] < compiled["head_dim"]),
-        ("pos_encoding_mode", m.FAST_PLAN_KERNEL, False),
-        ("window_left", m.FAST_PLAN_WINDOW, compiled["window_left"] == -1),
-        ("logits_soft_cap", m.FAST_PLAN_CAP, not caps(compiled["logits_soft_cap"])),
+        ("head_dim", m.FAST_PLAN_HEAD_DIM, True),
+        ("pos_encoding_mode", m.FAST_PLAN_ROPE_STAYS if stays else m.FAST_PLAN_ROPE, rope),
+        ("window_left", m.FAST_PLAN_WINDOW, True),
+        ("logits_soft_cap", m.FAST_PLAN_CAP if without_cap else m.FAST_PLAN_CAP_LEFT_OUT, True),
     ):
         if _is_other(name, compiled, now):
             yield Finding(mistake, name, _told(name, compiled, now), None if measured else UNMEASURED)
@@ -167,10 +189,14 @@ def _told(name: str, compiled: dict[str, Any], now: dict[str, Any]) -> dict[str,
     return {"value": str(now[name]), "planned": str(compiled[name])}
 
 
-def _override(given: torch.Tensor | None, indptr: torch.Tensor) -> Iterator[Finding]:
+def _other_override(outcome: Outcome) -> Finding:
     """The schedule is made from this one, the kernel reads the other."""
-    if given is None:
-        return
-    yield from check_tensors("to", global_override_indptr_cpu=given)
-    if given.shape != indptr.shape or not torch.equal(given.long(), indptr.long()):
-        yield Finding(m.FAST_PLAN_OVERRIDE, "global_override_indptr_cpu")
+    return Finding(m.FAST_PLAN_OVERRIDE, "global_override_indptr_cpu", {}, outcome)
+
+
+def _override_form(given: torch.Tensor, indptr: torch.Tensor) -> Iterator[Finding]:
+    """Whether this is a running sum of as many entries as indptr, so that a schedule can be made from it."""
+    whole = not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
+    alike = given.shape == indptr.shape and whole
+    if not alike or bool((given[:1] != 0).any()) or bool((given[1:] < given[:-1]).any()):
+        yield _other_override(UNMEASURED)

@@ -15,7 +15,7 @@ import torch
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, settle
 from fake_kernels.mistakes_masks import JIT_ARGUMENT, JIT_PLAN
-from fake_kernels.outcomes import Path
+from fake_kernels.outcomes import UNMEASURED, Path
 from fake_kernels.variants import AttentionVariant, Scores, alibi_slopes
 
 from flashinfer._options import only_default
@@ -63,15 +63,22 @@ class JitVariant:
         self.scalars: list[str] = list(jit_args[9])
         self.make: Callable[[SimpleNamespace, Scores], AttentionVariant] = variant
 
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether run has to be given tensors."""
+        return any(not name.startswith("maybe_") for name in self.tensors)
+
     def plan_findings(
         self, dtypes: tuple[torch.dtype, torch.dtype], head_dims: tuple[int, int]
     ) -> Iterator[Finding]:
         """Whether a plan is for the types (q, KV) and head dimensions (QK, VO) that were declared."""
         if (dtypes, head_dims) != (self.dtypes, self.head_dims):
             planned = f"{self.dtypes}, head_dim {self.head_dims}"
-            yield Finding(
-                JIT_PLAN, "jit_args", {"value": f"{dtypes}, head_dim {head_dims}", "planned": planned}
+            wider = dtypes == self.dtypes and all(
+                asked >= made for asked, made in zip(head_dims, self.head_dims, strict=True)
             )
+            told = {"value": f"{dtypes}, head_dim {head_dims}", "planned": planned}
+            yield Finding(JIT_PLAN, "jit_args", told, None if wider else UNMEASURED)
 
     def bound(
         self, args: tuple[Any, ...], known: dict[str, Any], path: Path
@@ -98,6 +105,13 @@ class JitVariant:
                 missing.append(name)
         if missing or left:
             names = ", ".join([*self.tensors, *self.scalars])
-            settle([Finding(JIT_ARGUMENT, "args", {"got": len(args), "names": names})], path, during="run")
+            lacks_tensor = any(name in self.tensors for name in missing)
+            found = Finding(
+                JIT_ARGUMENT,
+                "args",
+                {"got": len(args), "names": names},
+                None if lacks_tensor else UNMEASURED,
+            )
+            settle([found], path, during="run")
         params = SimpleNamespace(**{**known, **values})
         return lambda at: self.make(params, at)

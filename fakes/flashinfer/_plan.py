@@ -8,7 +8,7 @@ schedule under CUDA graphs) are invisible on a CPU unless somebody keeps the boo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,10 @@ from fake_kernels.findings import Finding
 from fake_kernels.outcomes import UNMEASURED, Outcome, Path
 from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots
 from fake_kernels.reference import Request
+from fake_kernels.schedule import PlanInfo
 from fake_kernels.variants import CustomMask
+
+from flashinfer._misread import cut_short, under_schedule
 
 _OWNER = "_fake_kernels_plan"
 """Attribute of a workspace tensor: the Plan whose schedule it holds."""
@@ -41,6 +44,7 @@ class Plan:
     - `unfilled` has the buffers that did not hold the batch at a plan that copies nothing, with what they held.
     - `compiled` is what the kernel was compiled for, under the names of plan's arguments, where this plan asks for another
       head_dim, window or cap (a fast plan in faithful mode); else None.
+    - `planned_indptr` is what the schedule was made from; `info` tells that schedule, None where it is unknown.
     - `fault` is what a launch acts out in faithful mode; always None in strict mode.
     - `has_run` only ever goes from False to True.
     """
@@ -67,6 +71,7 @@ class Plan:
     in_place: bool = False
     unfilled: dict[str, torch.Tensor] = field(default_factory=dict)
     compiled: dict[str, Any] | None = None
+    info: Callable[[], PlanInfo | None] = field(default=lambda: None, repr=False)
     _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
         default=None, repr=False
     )
@@ -94,7 +99,11 @@ class Plan:
             for i, (was, value) in enumerate(zip(self.planned_indptr, now, strict=False)):
                 if was != value:
                     params = {"position": i, "value": value, "planned": was}
-                    yield Finding(m.STALE_PLAN, f"{self.names['indptr']}_buffer", params)
+                    outcome = UNMEASURED
+                    if "indices" in self.arrays:
+                        lengths = device_lengths(now, self.arrays["last"].tolist(), self.page_size)
+                        outcome = under_schedule(self.info(), lengths, self.path)
+                    yield Finding(m.STALE_PLAN, f"{self.names['indptr']}_buffer", params, outcome)
                     return
 
     @property
@@ -137,13 +146,36 @@ class Plan:
                 torch.equal(a, b) for a, b in zip(watched, before, strict=True)
             ):
                 return self._with_rows(slots)
-        indptr, last = self.arrays["indptr"].tolist(), self.arrays["last"].tolist()
+        indptr, last = self.arrays["indptr"].tolist(), self.arrays["last"].tolist()[: self.batch]
         lengths = self.planned_lengths if self.path == "fa3" else device_lengths(indptr, last, page_size)
+        if self.path != "fa3" and indptr != self.planned_indptr:
+            lengths = cut_short(self.info(), lengths)
         used = self.arrays["indices"]
         slots = [token_slots(indptr[i], lengths[i], used, page_size, num_pages) for i in range(self.batch)]
         kept = [tensor.clone() for tensor in watched] if self.graph or self.in_place else []
         self._walked = (key, kept, slots)
         return self._with_rows(slots)
+
+    def requests_of(self, other: Plan, page_size: int, num_pages: int) -> list[Request]:
+        """`requests` under the schedule of another plan.
+
+        fa3 finds the lengths and the starts of requests in the schedule. The other kernels find there which request a
+        block computes: measured were more blocks for the other batch's first request than this plan launches, so that
+        the first request was right and the others were not computed; and so it is here.
+        """
+        requests = self.requests(page_size, num_pages)
+        if other.path == self.path and other._divides() == self._divides():
+            return requests
+        if self.path != "fa3" or not other.planned_lengths:
+            return requests[:1]
+        of = [min(i, other.batch - 1) for i in range(self.batch)]
+        starts, lengths = other.planned_indptr, other.planned_lengths
+        used = self.arrays["indices"]
+        return self._with_rows([token_slots(starts[j], lengths[j], used, page_size, num_pages) for j in of])
+
+    def _divides(self) -> tuple[object, ...]:
+        rows = self.arrays["qo"].tolist() if "qo" in self.arrays else None
+        return rows, self.planned_indptr, self.planned_lengths, self.num_qo_heads, self.num_kv_heads
 
     def _with_rows(self, slots: list[torch.Tensor]) -> list[Request]:
         qo = self.arrays["qo"].tolist() if "qo" in self.arrays else range(self.batch + 1)
@@ -187,11 +219,31 @@ def device_arrays(
             if key in buffers:
                 target = buffers[key][: len(tensor)] if key == "indices" else buffers[key]
                 target.copy_(tensor)
-        return {key: buffers.get(key, tensor) for key, tensor in given.items()}
+        return {key: _int32(buffers.get(key, tensor)) for key, tensor in given.items()}
     if fault is None:
-        return {key: tensor.to(torch.int32).clone() for key, tensor in given.items()}
+        arrays = {key: tensor.to(torch.int32).clone() for key, tensor in given.items()}
+        return _as_long(arrays, given, batch)
     sizes = {"indptr": batch + 1, "last": batch, "qo": batch + 1}
     return {key: as_read(tensor, sizes.get(key, len(tensor))) for key, tensor in given.items()}
+
+
+def _int32(buffer: torch.Tensor) -> torch.Tensor:
+    """What kernels see of a buffer for CUDA graphs: its memory as int32 values."""
+    return buffer.view(torch.int32) if buffer.dtype == torch.int64 and buffer.is_contiguous() else buffer
+
+
+def _as_long(
+    arrays: dict[str, torch.Tensor], given: dict[str, torch.Tensor], batch: int
+) -> dict[str, torch.Tensor]:
+    """Arrays of a batch that were taken although one is too short (faithful mode): what is missing of the page numbers lies
+    behind them, requests that only qo_indptr has are empty ones."""
+    for key, size in (("indptr", batch + 1), ("last", batch)):
+        if key in arrays and 0 < len(arrays[key]) < size:
+            filler = arrays[key][-1:] if key == "indptr" else arrays[key].new_zeros(1)
+            arrays[key] = torch.cat([arrays[key], filler.expand(size - len(arrays[key]))])
+    if "indices" in arrays and len(arrays["indices"]) < int(arrays["indptr"][-1]):
+        arrays["indices"] = as_read(given["indices"], int(arrays["indptr"][-1]))
+    return arrays
 
 
 def arrays_in_place(
@@ -200,7 +252,7 @@ def arrays_in_place(
     """What kernels read after a plan that copies nothing: the caller's buffers, or the given tensors themselves,
     whatever they are, as int32."""
     if buffers is not None:
-        return {key: buffers.get(key, tensor) for key, tensor in given.items()}
+        return {key: _int32(buffers.get(key, tensor)) for key, tensor in given.items()}
     return {
         key: tensor
         if tensor.dtype == torch.int32 and tensor.is_contiguous()
@@ -226,7 +278,7 @@ def planner_lengths(
 ) -> list[int]:
     """KV lengths as plan computes them on the host: seq_lens if given, else from indptr and last_page_len."""
     if seq_lens is not None:
-        lengths = seq_lens.flatten().tolist()
+        lengths = seq_lens.flatten().to(torch.int32).tolist()
         return (lengths + [0] * batch)[:batch]
-    lengths = host_lengths(arrays["indptr"].tolist(), arrays["last"].tolist(), page_size)
+    lengths = host_lengths(arrays["indptr"].tolist(), arrays["last"].tolist()[:batch], page_size)
     return [max(0, n) for n in lengths]

@@ -247,10 +247,10 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             by_token[0].unsqueeze(1),
             by_token[1].unsqueeze(1),
             args=args,
-            with_lse=return_lse,
+            with_lse=return_lse or lse is not None,
             layout="NHD",
         )
-        return self._results(result, natural, out, lse, lse_base, lse_layout)
+        return self._results(result, natural, out, lse, lse_base, lse_layout, asked=return_lse)
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 

@@ -69,7 +69,7 @@ def batch_of(
     """
     if plan.fault is not None or plan.compiled is not None:
         return None
-    indptr = plan.arrays["indptr"].tolist()
+    indptr = plan.planned_indptr
     pages = tuple(indptr[i + 1] - indptr[i] for i in range(plan.batch))
     rows = plan.arrays["qo"].tolist() if "qo" in plan.arrays else None
     per_request = arguments.get("q_len_per_req") or 1
@@ -119,7 +119,8 @@ def _findings(batch: Batch, planner: schedule.Planner, buffers: Mapping[str, tor
         return [Finding(PLANNER_REFUSES, argument, {"message": str(refusal)}, outcome)]
     if layout is None:
         return []
-    sizes = [buffer.numel() * buffer.element_size() for buffer in buffers.values()]
+    # By the first dimension: in faithful mode a workspace may have more of them, which the library doesn't count.
+    sizes = [buffer.shape[0] * buffer.element_size() for buffer in buffers.values()]
     overflow = layout.overflow(*sizes)
     if overflow is None:
         return []

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from fake_kernels.checks_masks import check_sink_shape
+from fake_kernels.checks_masks import check_variant_sinks, sinks_as_read
 from fake_kernels.findings import Finding, settle
 from fake_kernels.mistakes_masks import SINK_WINDOW
 from fake_kernels.variants import AttentionVariant, Chain, ScaledScores, Scores, Sink, SlidingWindow
@@ -30,7 +30,7 @@ class BatchAttentionWithAttentionSinkWrapper(BatchPrefillWithPagedKVCacheWrapper
     """`BatchPrefillWithPagedKVCacheWrapper` whose run takes sinks: run(q, paged_kv_cache, sink, sm_scale).
 
     sink: float32 [num_qo_heads], logits. sm_scale may be left out and is then the plan's. The types, head
-    dimensions and whether there is a window are fixed here, because a kernel is compiled for them; plan has
+    dimensions and, on fa3, whether there is a window are fixed here, because a kernel is compiled for them; plan has
     to agree. Soft caps and positions are not part of the variant.
     """
 
@@ -95,9 +95,12 @@ class BatchAttentionWithAttentionSinkWrapper(BatchPrefillWithPagedKVCacheWrapper
         self, q: torch.Tensor, paged_kv_cache: object, **how: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         if how.get("args"):
-            sinks = check_sink_shape("args[0]", how["args"][0], q.shape[1], (torch.float32,))
-            settle(sinks, self._path(), during="run")
-        if (self._window_left >= 0) != self._compiled_window:
+            sinks, *scale = how["args"]
+            heads = q.shape[1]
+            settle(check_variant_sinks("args[0]", sinks, heads, self._path()), self._path(), during="run")
+            if sinks.shape != (heads,) or sinks.dtype != torch.float32:
+                how["args"] = (sinks_as_read(sinks, heads), *scale)
+        if self._path() == "fa3" and (self._window_left >= 0) != self._compiled_window:
             told = {"value": self._window_left, "planned": "a window" if self._compiled_window else "none"}
             told["planned_zh"] = "有窗口" if self._compiled_window else "没有窗口"
             settle([Finding(SINK_WINDOW, "window_left", told)], self._path(), during="run")

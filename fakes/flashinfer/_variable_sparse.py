@@ -141,10 +141,11 @@ class VariableBlockSparseAttentionWrapper(SparseWrapper):
         shapes = check_planned_shapes(q=(q, [heads * group, self._rows, dim]), k=(k, wide), v=(v, wide))
         settle(shapes, self._path(), during="run")
         rows = q.reshape(heads, group, self._rows, dim).transpose(1, 2).reshape(-1, group, dim)
+        with_lse = return_lse or lse is not None
         result, natural = self._launch(
-            rows, k.reshape(-1, 1, 1, dim), v.reshape(-1, 1, 1, dim), with_lse=return_lse
+            rows, k.reshape(-1, 1, 1, dim), v.reshape(-1, 1, 1, dim), with_lse=with_lse
         )
-        told = self._results(result, natural, out, lse)
+        told = self._results(result, natural, out, lse, asked=return_lse)
         if isinstance(told, tuple):
             return self._by_head(told[0]), self._by_head(told[1])
         return self._by_head(told)

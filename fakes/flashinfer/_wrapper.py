@@ -23,15 +23,15 @@ from fake_kernels.checks_paged import check_heads
 from fake_kernels.checks_values import check_tensors
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, settle
-from fake_kernels.mistakes_values import LSE_NOT_ASKED
-from fake_kernels.outcomes import Path
-from fake_kernels.reference import Layout, attend
+from fake_kernels.outcomes import UNMEASURED, Path
+from fake_kernels.reference import Layout, Request, attend
 from fake_kernels.variants import Variant
 
 from flashinfer._cache import kv_heads_of, page_size_of
 from flashinfer._call_checks import check_dimensions, check_dtypes, check_shapes, check_strides
 from flashinfer._jit import JitVariant
 from flashinfer._memory import GivenMemory
+from flashinfer._misread import at_pools_start, leave_out, shift_rows
 from flashinfer._options import check_positions, only_default, position_parts, refuse_option, require_numbers
 from flashinfer._other_kernel import attend_as_compiled, window_and_cap
 from flashinfer._plan import (
@@ -116,11 +116,13 @@ class AttentionWrapper(GivenMemory, Scheduled):
         mask: MaskOf | None = None,
         cache_names: tuple[str, str] = ("paged_kv_cache", "paged_kv_cache"),
         in_place: bool = False,
+        scheduled_for: list[int] | None = None,
     ) -> Plan:
         """Check a batch and keep it; the caller sets the attributes of its own and counts the plan.
 
         given: the arrays by key (indptr, indices, last, qo), each with the caller's name for it, or "" if it
         is none of the caller's. found: what is wrong with them. in_place: the kernel reads them where they lie.
+        scheduled_for: the indptr that the schedule is made from, if it is another one.
         """
         self._check_workspace(self._float_workspace_buffer, "float_workspace_buffer")
         self._check_workspace(self._int_workspace_buffer, "int_workspace_buffer")
@@ -136,7 +138,7 @@ class AttentionWrapper(GivenMemory, Scheduled):
             if self._jit is not None:
                 yield from self._jit.plan_findings((q_dtype, kv_dtype), (head_dim, head_dim_vo))
 
-        fault = settle(findings(), path, during="plan")
+        fault = settle(findings(), path, during="plan") or self._buffer_fault
         tensors = {k: t for k, (_, t) in given.items()}
         unfilled = {}
         if in_place:
@@ -145,7 +147,9 @@ class AttentionWrapper(GivenMemory, Scheduled):
         else:
             arrays = device_arrays(tensors, batch, self._graph_buffers, fault)
         named = {key: of for key, of in given.items() if of[0]}
-        if mask is not None and mask.is_given:
+        if mask is None or not mask.is_given:
+            arrays |= self._mask_left()
+        else:
             arrays |= self._mask_arrays(mask)
             if mask.packed is not None:
                 named["mask"] = (mask.argument, mask.packed)
@@ -163,7 +167,7 @@ class AttentionWrapper(GivenMemory, Scheduled):
             names={key: name for key, (name, _) in named.items()},
             arrays=arrays,
             sources=self._watched(named, non_blocking, in_place),
-            planned_indptr=tensors["indptr"].tolist() if in_place else arrays["indptr"].tolist(),
+            planned_indptr=scheduled_for or (tensors if in_place else arrays)["indptr"].tolist(),
             planned_lengths=planner_lengths(tensors if in_place else arrays, page_size, batch, seq_lens),
             in_place=in_place,
             unfilled=unfilled,
@@ -178,6 +182,14 @@ class AttentionWrapper(GivenMemory, Scheduled):
         """The caller's tensors that must not change before the run, with what they hold now."""
         read_later = not self._use_cuda_graph if in_place else non_blocking
         return {name: (t, t.clone()) for name, t in named.values()} if read_later else {}
+
+    def _mask_left(self) -> dict[str, torch.Tensor]:
+        """The mask that a batch without one gets all the same (faithful mode): what the buffers for CUDA graphs hold, or
+        in a ragged wrapper that of an earlier plan."""
+        held = self._graph_buffers or (
+            self._plan.arrays if self._plan and getattr(self, "_had_mask", False) else {}
+        )
+        return {key: held[key] for key in ("mask", "mask_indptr") if key in held}
 
     def _mask_arrays(self, mask: MaskOf) -> dict[str, torch.Tensor]:
         """The bytes and starts of a mask where the kernel reads them; under CUDA graphs in the buffers."""
@@ -215,14 +227,21 @@ class AttentionWrapper(GivenMemory, Scheduled):
         self._rope_scale = rope_scale
         self._rope_theta = rope_theta
 
-    def _keep(self, plan: Plan, arguments: dict[str, Any]) -> None:
+    def _keep(
+        self, plan: Plan, arguments: dict[str, Any], compiled_for: dict[str, Any] | None = None
+    ) -> None:
+        """Make this the last plan. compiled_for: what of `arguments` the schedule takes from the kernel instead."""
         batch = batch_of(
-            plan, arguments, getattr(self, "_max_total_num_rows", None), "JIT variant" * bool(self._jit)
+            plan,
+            {**arguments, **(compiled_for or {})},
+            getattr(self, "_max_total_num_rows", None),
+            "JIT variant" * bool(self._jit),
         )
         buffers = {"float_workspace_buffer": self._float_workspace_buffer}
         self._schedule(
             batch, plan.path, plan.path, {**buffers, "_int_workspace_buffer": self._int_workspace_buffer}
         )
+        plan.info = lambda: self.plan_info
         self._plan = plan
         own_workspace(self._int_workspace_buffer, plan)
         own_workspace(self._pin_memory_int_workspace_buffer, plan)
@@ -263,18 +282,40 @@ class AttentionWrapper(GivenMemory, Scheduled):
         )
         fault = plan.fault or found
         act(fault)
-        if found is not None and any(True for _ in plan.changes()):
+        if found is not None and any(f.mistake is m.CHANGED_AFTER_PLAN for f in plan.changes()):
             plan.take_changes()
         if fault is not None and fault.kind == "nan":
             return torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan) if with_lse else None
         variant = self._variant(plan, q, args)
-        requests = plan.requests(page_size_of(k_cache, layout), k_cache.shape[0])
-        if q.shape[1] % kv_heads_of(k_cache, layout):
+        requests = self._requests(plan, q, page_size_of(k_cache, layout), k_cache.shape[0])
+        kv_heads = kv_heads_of(k_cache, layout)
+        if v_cache.dtype != k_cache.dtype:
+            v_cache = v_cache.view(k_cache.dtype)
+        if q.shape[1] % kv_heads:
             k_cache, v_cache = self._with_broken_groups(q.shape[1], k_cache, v_cache, layout)
-        if plan.compiled is not None:
-            told = (plan.compiled, q, k_cache, v_cache, requests, variant)
-            return attend_as_compiled(*told, layout=layout, with_lse=with_lse)
-        return attend(q, k_cache, v_cache, requests, variant, layout=layout, with_lse=with_lse)
+        head_dim = self._compiled_head_dim(plan)
+        how: dict[str, Any] = {"layout": layout, "with_lse": with_lse}
+        if head_dim != q.shape[-1]:
+            out, lse = attend_as_compiled(head_dim, q, k_cache, v_cache, requests, variant, **how)
+        else:
+            out, lse = attend(q, k_cache, v_cache, requests, variant, **how)
+        leave_out(plan, q.shape[1], kv_heads, out, lse, -math.inf)
+        shift_rows(plan, out, lse, -math.inf)
+        return out, lse
+
+    def _requests(self, plan: Plan, q: torch.Tensor, page_size: int, num_pages: int) -> list[Request]:
+        """What each request reads of a cache of `num_pages` pages, as the kernel of this plan and these rows reads it."""
+        other = owner(self._int_workspace_buffer)
+        if other is not None and other is not plan and "indices" in plan.arrays:
+            return plan.requests_of(other, page_size, num_pages)
+        requests = plan.requests(page_size, num_pages)
+        return at_pools_start(requests) if plan.path == "dec" and q.shape[0] > plan.batch else requests
+
+    def _compiled_head_dim(self, plan: Plan) -> int:
+        """head_dim of q and K in the kernel: that of the plan, unless it is a kernel of an earlier plan or a declared one."""
+        if self._jit is not None:
+            return self._jit.head_dims[0]
+        return plan.head_dim if plan.compiled is None else int(plan.compiled["head_dim"])
 
     def _variant(self, plan: Plan, q: torch.Tensor, args: tuple[Any, ...]) -> Variant:
         """What the plan and the forward() before this run say about scores. A custom mask takes the place
@@ -286,9 +327,8 @@ class AttentionWrapper(GivenMemory, Scheduled):
         causal = self._causal and not plan.masks
         if self._jit is None:
             only_default(args=(args, ()))
-            positions = position_parts(
-                self._pos_encoding_mode, self._rope_scale, self._rope_theta, plan.num_qo_heads
-            )
+            mode = self._pos_encoding_mode if plan.compiled is None else plan.compiled["pos_encoding_mode"]
+            positions = position_parts(mode, self._rope_scale, self._rope_theta, plan.num_qo_heads)
             more = (*positions, *plan.masks)
             return Variant(scale, causal, window, soft_cap=cap, more=more)
         known = {
@@ -311,24 +351,35 @@ class AttentionWrapper(GivenMemory, Scheduled):
         lse: torch.Tensor | None,
         base: str = "log2",
         order: str = "NH",
+        *,
+        asked: bool = True,
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """What run returns: the output, put `into` the caller's tensor if there is one, and the LSE in the
-        base and order asked for. Counts the run."""
+        base and order asked for. Counts the run. asked: whether the LSE is to be returned; a tensor for it that is given
+        without that is filled as the kernel does it, in base 2."""
         if into is not None:
             self._check_out(into, tuple(out.shape), out.dtype, "out")
         told = natural
-        if natural is None and lse is not None:
-            settle([Finding(LSE_NOT_ASKED, "lse")], self._path(), during="run")
         if natural is not None:
-            told = natural if base == "ln" else natural / LN2
-            told = told if order == "NH" else told.t().contiguous()
-            if lse is not None:
+            told = natural if asked and base == "ln" else natural / LN2
+            told = told if not asked or order == "NH" else told.t().contiguous()
+            if lse is not None and asked:
                 self._check_out(lse, tuple(told.shape), torch.float32, "lse")
                 told = lse.copy_(told)
+            elif lse is not None:
+                self._fill_unasked_lse(lse, told)
         if into is not None:
-            out = into.copy_(out)
+            out = self._written(into, out)
         self.run_count += 1
-        return out if told is None else (out, told)
+        return out if told is None or not asked else (out, told)
+
+    def _reads_pages(self) -> bool:
+        return self._plan is not None and "indices" in self._plan.arrays
+
+    def _rows_written(self, rows: int) -> int:
+        if self._plan is None or "qo" in self._plan.arrays:
+            return rows
+        return min(rows, self._plan.batch)
 
     def _with_broken_groups(
         self, qo_heads: int, k_cache: torch.Tensor, v_cache: torch.Tensor, layout: Layout
@@ -371,8 +422,10 @@ class AttentionWrapper(GivenMemory, Scheduled):
             yield Finding(
                 mp.PAGE_SIZE_DIFFERS, "paged_kv_cache", {"value": page_size, "planned": plan.page_size}
             )
-        if owner(self._int_workspace_buffer) is not plan:
-            yield Finding(m.PLAN_OVERWRITTEN, "_int_workspace_buffer")
+        other = owner(self._int_workspace_buffer)
+        if other is not plan:
+            outcome = UNMEASURED if other is None or "indices" not in plan.arrays else None
+            yield Finding(m.PLAN_OVERWRITTEN, "_int_workspace_buffer", {}, outcome)
         yield from plan.changes()
         yield from plan.page_findings(k_cache.shape[0])
 
@@ -381,11 +434,13 @@ class AttentionWrapper(GivenMemory, Scheduled):
         if window_left is not None:
             require_numbers({"window_left": window_left}, self._path(), during="run")
 
-    def _check_sinks(self, sinks: torch.Tensor | None) -> None:
-        """run's sinks=, which none of these kernels uses."""
-        if sinks is not None:
-            mistake = mm.SINKS_IGNORED if self._jit is None else mm.SINKS_BY_KEYWORD
-            settle([Finding(mistake, "sinks")], self._path(), during="run")
+    def _check_sinks(self, sinks: torch.Tensor | None, args: tuple[Any, ...]) -> None:
+        """run's sinks=, which none of these kernels uses. args: what was given by position."""
+        if sinks is not None and self._jit is None:
+            settle([Finding(mm.SINKS_IGNORED, "sinks")], self._path(), during="run")
+        elif sinks is not None:
+            outcome = None if self._jit is not None and self._jit.takes_tensors and not args else UNMEASURED
+            settle([Finding(mm.SINKS_BY_KEYWORD, "sinks", {}, outcome)], self._path(), during="run")
 
     def _row_findings(self, plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
         raise NotImplementedError

@@ -15,7 +15,7 @@ from fake_kernels import mistakes_calls as m
 from fake_kernels.checks_paged import PagedMetadata
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, require_context
-from fake_kernels.outcomes import GARBAGE, UNMEASURED, Path, raises
+from fake_kernels.outcomes import GARBAGE, Path, raises
 
 from flashinfer._fast_plan import fast_decode_plan, kernel_of
 from flashinfer._jit import JitVariant
@@ -264,11 +264,15 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
             only_default(q_len_per_req=(q_len_per_req, 1))
         require_numbers({"return_lse": return_lse}, self._path(), during="run")
         self._check_run_window(window_left)
-        self._check_sinks(sinks)
+        self._check_sinks(sinks, args)
         result, natural = self._launch_pages(
-            q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse
+            q,
+            paged_kv_cache,
+            args=args,
+            window_left=window_left,
+            with_lse=return_lse or lse is not None,
         )
-        return self._results(result, natural, out, lse)
+        return self._results(result, natural, out, lse, asked=return_lse)
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 
@@ -320,7 +324,7 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
         if rows == plan.batch:
             return
         per_request = rows // plan.batch
-        outcome = UNMEASURED
+        outcome = GARBAGE
         if plan.path == "dec":
             if per_request > 1:
                 outcome = raises(
@@ -329,8 +333,6 @@ class BatchDecodeWithPagedKVCacheWrapper(DecodeWorkspaceSize, PagedWrapper):
                     "supports q_len_per_req=1.",
                     "run",
                 )
-            elif per_request == 0:
-                outcome = GARBAGE
         elif per_request != 1:
             outcome = raises(
                 ValueError,

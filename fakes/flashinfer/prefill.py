@@ -242,12 +242,16 @@ class BatchPrefillWithPagedKVCacheWrapper(PrefillWorkspaceSize, PrefillWrapper, 
         )
         require_numbers({"return_lse": return_lse}, self._path(), during="run")
         self._check_run_window(window_left)
-        self._check_sinks(sinks)
+        self._check_sinks(sinks, args)
         self._check_lse_form(lse_base, lse_layout)
         result, natural = self._launch_pages(
-            q, paged_kv_cache, args=args, window_left=window_left, with_lse=return_lse
+            q,
+            paged_kv_cache,
+            args=args,
+            window_left=window_left,
+            with_lse=return_lse or lse is not None,
         )
-        return self._results(result, natural, out, lse, lse_base, lse_layout)
+        return self._results(result, natural, out, lse, lse_base, lse_layout, asked=return_lse)
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 
@@ -317,7 +321,7 @@ def _mask_of(
     lengths = [(n - 1) * meta.page_size + end for n, end in zip(pages, last, strict=False)]
     if not len(rows) == len(pages) == len(last):
         return None  # the checks of the arrays have refused the batch by then
-    return MaskOf(custom_mask, packed_custom_mask, rows, lengths)
+    return MaskOf(custom_mask, packed_custom_mask, rows, lengths, paged=True)
 
 
 __all__ = [

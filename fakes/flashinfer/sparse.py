@@ -195,8 +195,9 @@ class BlockSparseAttentionWrapper(SparseWrapper):
         )
         settle(shapes, self._path(), during="run")
         pages = (-1, plan.page_size, plan.num_kv_heads, plan.head_dim)
-        result, natural = self._launch(q, k.reshape(pages), v.reshape(pages), with_lse=return_lse)
-        return self._results(result, natural, out, lse)
+        with_lse = return_lse or lse is not None
+        result, natural = self._launch(q, k.reshape(pages), v.reshape(pages), with_lse=with_lse)
+        return self._results(result, natural, out, lse, asked=return_lse)
 
     def forward(
         self,

@@ -1,8 +1,7 @@
 """Plan and run in time: what a right engine does is never refused, what races on a GPU is.
 
-Hazards that nobody measured (an overwritten schedule, a second plan too early, a stale schedule) are
-refused in faithful mode as not modelled; a tensor changed too early is acted out as the copy that came
-too late.
+Faithful mode acts them out: an overwritten and a stale schedule as the kernels follow them, a tensor changed too early as
+the copy that came too late. A second plan too early was right where it was measured.
 """
 
 from __future__ import annotations
@@ -153,9 +152,35 @@ def test_a_plan_overwritten_in_a_shared_int_workspace() -> None:
     run(second, batch)
     refused("plan_overwritten", lambda: run(first, batch))
     with mode.use("faithful"):
-        refused("not_modelled", lambda: run(first, batch))
+        run(first, batch)
     plan(first, batch)
     run(first, batch)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_faithful_an_overwritten_plan_is_followed(path: str) -> None:
+    """Measured with longer requests over short ones: the first request was right on all but fa3, the others were not."""
+    rows = None if path in DECODE_PATHS else (3, 5, 2)
+    batch, other = (make_batch(kv, rows, spare_pages=9) for kv in ((40, 17, 5), (900, 17, 2000)))
+    first, second = wrapper_for(path), wrapper_for(path)
+    for wrapper in (first, second):
+        wrapper.reset_workspace_buffer(
+            torch.empty(8 << 20, dtype=torch.uint8), torch.empty(1 << 20, dtype=torch.uint8)
+        )
+    second._int_workspace_buffer = first._int_workspace_buffer
+    right = plan_and_run(path, batch)
+    with mode.use("faithful"):
+        plan(first, batch)
+        plan(second, other)
+        out = run(first, batch)
+        wrong = (out - right).abs().amax(dim=(1, 2)) > 1e-2
+        of_first = 1 if rows is None else rows[0]
+        assert bool(wrong[of_first:].all())
+        assert bool(wrong[:of_first].any()) is (path == "fa3")
+        plan(second, batch)  # the same schedule again, in the other's place
+        assert torch.equal(run(first, batch), right)
+        first.reset_workspace_buffer(first._float_workspace_buffer, torch.empty(1 << 20, dtype=torch.uint8))
+        refused("not_modelled", lambda: run(first, batch))  # whatever a new workspace holds
 
 
 def test_wrappers_with_workspaces_of_their_own_dont_disturb_each_other() -> None:
@@ -174,9 +199,12 @@ def test_a_second_plan_before_the_first_ran(shared: bool) -> None:
     second = wrapper_for("dec") if shared else first
     second._pin_memory_int_workspace_buffer = first._pin_memory_int_workspace_buffer
     plan(first, batch)
-    refused("second_plan_before_run", lambda: plan(second, batch))
+    error = refused("second_plan_before_run", lambda: plan(second, batch))
+    assert "with indptr on the CPU" in error.real["en"].replace("With", "with")
     with mode.use("faithful"):
-        refused("not_modelled", lambda: plan(second, batch))
+        plan(second, batch)
+        assert torch.equal(run(second, batch), run(first, batch))
+        plan(first, batch)
     run(first, batch)
     plan(second, batch, non_blocking=False)
     plan(second, batch)
@@ -212,6 +240,68 @@ def test_a_stale_plan_under_graphs() -> None:
     buffers["indptr_buffer"].copy_(i32([0, 3, 6]))
     error = refused("stale_plan", lambda: run(wrapper, batch))
     assert error.params["position"] == 1
+
+
+STALE = {
+    "stays within its chunk": ((40, 17, 5), (64, 33, 20), "harmless"),
+    "grows far": ((40, 17, 5), (12000, 17, 5), "garbage"),
+    "outgrows its chunks": ((9000, 170, 50), (12000, 170, 50), "garbage"),
+    "leaves chunks empty": ((12000, 170, 50), (3000, 170, 50), "hangs"),
+}
+"""As measured: the lengths of the plan, those in the buffers at the replay, what CUDA cores did. Tensor cores did the same, but
+that empty chunks are no matter to them."""
+
+
+@pytest.mark.parametrize("name", STALE)
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_a_stale_plan_goes_as_far_as_its_chunks(path: str, name: str) -> None:
+    lengths, now, outcome = STALE[name]
+    outcome = "harmless" if outcome == "hangs" and path == "tc" else outcome
+    old, new = (make_batch(kv, spare_pages=3) for kv in (lengths, now))
+    buffers = {
+        "indptr_buffer": torch.zeros(4, dtype=torch.int32),
+        "indices_buffer": torch.zeros(4096, dtype=torch.int32),
+        "last_page_len_buffer": torch.zeros(3, dtype=torch.int32),
+    }
+    wrapper = flashinfer.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(
+        torch.empty(8 << 20, dtype=torch.uint8), **buffers, use_tensor_cores=path == "tc"
+    )
+    plan(wrapper, old)
+    for buffer, array in zip(buffers.values(), (new.indptr, new.indices, new.last), strict=True):
+        buffer[: len(array)].copy_(array)
+    error = refused("stale_plan", lambda: run(wrapper, new))
+    clause = {"harmless": "happens to be right", "garbage": "wrong numbers", "hangs": "does not come back"}
+    assert clause[outcome] in error.real["en"].split(";")[0].split(". ")[0]
+    with mode.use("faithful"):
+        if outcome == "hangs":
+            refused("not_modelled", lambda: run(wrapper, new))
+            return
+        out = run(wrapper, new)
+    right = plan_and_run("fa3", new)  # which needs no workspace
+    if outcome == "harmless":
+        assert torch.equal(out, right)
+        return
+    assert not torch.allclose(out[0], right[0], atol=5e-3)
+    assert torch.equal(out[1:], right[1:])
+    item = max((w for w in wrapper.plan_info.work if w.request == 0), key=lambda w: w.kv[0])
+    reach = item.kv[0] + wrapper.plan_info.kv_chunk
+    assert reach < now[0]
+    pages = -(-reach // 16)
+    cut = new.but(
+        kv_lens=(reach, *now[1:]),
+        indptr=i32([0, pages, *(new.indptr[2:] - new.indptr[1] + pages).tolist()]),
+        indices=torch.cat([new.indices[:pages], new.indices[int(new.indptr[1]) :]]),
+        last=i32([(reach - 1) % 16 + 1, *new.last[1:].tolist()]),
+    )
+    assert torch.equal(out, plan_and_run("fa3", cut))
+
+
+def test_a_stale_plan_of_an_unknown_schedule_was_not_measured() -> None:
+    batch = make_batch((20, 33), head_dim=32)
+    wrapper, buffers = graph_wrapper(batch)
+    plan(wrapper, batch)
+    buffers["indptr_buffer"].copy_(i32([0, 3, 6]))
+    refused("stale_plan", lambda: run(wrapper, batch))
     with mode.use("faithful"):
         refused("not_modelled", lambda: run(wrapper, batch))
 

@@ -94,18 +94,18 @@ def test_both_languages_tell_the_same_values() -> None:
 
 
 ODD_BATCHES = {
-    "qo_indptr_no_leading_zero": lambda b: b.but(qo_indptr=b.qo_indptr[1:].clone()),
-    "qo_indptr_wrong_count": lambda b: b.but(qo_indptr=i32([0, 3, 4, 9, 9])),
+    "qo_indptr_no_leading_zero": lambda b: b.but(qo_indptr=i32([-1, 3, 4, 9])),
+    "qo_indptr_wrong_count": lambda b: b.but(qo_indptr=i32([0, 3, 4, 8, 9])),
     "qo_indptr_decreasing": lambda b: b.but(qo_indptr=i32([0, 3, 1, 9])),
-    "kv_indptr_wrong_count": lambda b: b.but(indptr=i32([0, 2, 5, 8, 8])),
+    "kv_indptr_wrong_count": lambda b: b.but(indptr=i32([0, 2, 5, 8, 8]), seq_lens=i32([20, 33, 48])),
     "kv_indptr_not_from_zero": lambda b: b.but(indptr=i32([1, 2, 5, 8])),
-    "kv_indptr_in_tokens": lambda b: b.but(indptr=i32([0, 20, 53, 101])),
-    "indices_too_short": lambda b: b.but(indices=b.indices[:6].clone()),
-    "last_page_len_negative": lambda b: b.but(last=i32([4, -1, 16])),
-    "seq_lens_wrong_count": lambda b: b.but(seq_lens=i32([20, 33])),
+    "last_page_len_negative": lambda b: b.but(last=i32([4, -99, 16])),
+    "seq_lens_wrong_count": lambda b: b.but(seq_lens=i32([20, 33, 48, 1])),
     "not_one_dimensional": lambda b: b.but(last=b.last.view(1, 3)),
-    "page_size_invalid": lambda b: b.but(page_size=0),
-    "empty_batch": lambda b: b.but(qo_indptr=i32([0]), indptr=i32([0]), indices=i32([]), last=i32([])),
+    "page_size_invalid": lambda b: b.but(page_size=-1),
+    "empty_batch": lambda b: b.but(
+        qo_indptr=i32([0]), indptr=i32([0]), indices=i32([]), last=i32([]), seq_lens=i32([])
+    ),
 }
 
 

@@ -107,12 +107,57 @@ def test_another_head_dim_is_another_kernel() -> None:
 
 
 @pytest.mark.parametrize("path", DECODE_PATHS)
-@pytest.mark.parametrize("planned", [{"window_left": 7}, {"logits_soft_cap": 1.5}])
-def test_a_window_or_cap_that_is_left_out_is_another_kernel_too(path: str, planned: dict[str, Any]) -> None:
-    wrapper = planned_once(path, ONE.but(plan_options=planned))
-    assert refused("fast_plan_kernel", lambda: fast(wrapper, TWO)).argument == next(iter(planned))
-    with mode.use("faithful"):  # measured was only the other direction
-        refused("not_modelled", lambda: fast(wrapper, TWO))
+def test_a_kernel_with_a_window_does_without_one_too(path: str) -> None:
+    """Measured: right."""
+    wrapper = planned_once(path, ONE.but(plan_options={"window_left": 7}))
+    fast(wrapper, TWO)
+    assert torch.equal(run(wrapper, TWO), plan_and_run(path, TWO))
+    fast(wrapper, TWO, window_left=7)  # the kernel of the last plan is still the one with it
+    windowed = TWO.but(plan_options={"window_left": 7})
+    assert torch.equal(run(wrapper, TWO), plan_and_run(path, windowed))
+
+
+def test_the_schedule_has_the_blocks_of_the_compiled_kernel() -> None:
+    """On CUDA cores a kernel with a window needs other registers than one without."""
+    batch = make_batch((33, 16, 2), heads=(16, 2))
+    windowed = batch.but(plan_options={"window_left": 7})
+    wrapper = planned_once("dec", windowed)
+    fast(wrapper, batch)
+    assert wrapper.plan_info.blocks_per_sm == planned_once("dec", windowed).plan_info.blocks_per_sm == 8
+    assert planned_once("dec", batch).plan_info.blocks_per_sm == 9
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_a_cap_that_is_left_out_is_another_kernel(path: str) -> None:
+    """Measured: tensor cores return NaN, CUDA cores something else than with and without it. What fits their numbers is that
+    all scores weigh the same."""
+    wrapper = planned_once(path, ONE.but(plan_options={"logits_soft_cap": 1.5}))
+    assert refused("fast_plan_kernel", lambda: fast(wrapper, TWO)).argument == "logits_soft_cap"
+    with mode.use("faithful"):
+        fast(wrapper, TWO)
+        out = run(wrapper, TWO)
+    if path == "tc":
+        assert bool(out.isnan().all())
+        return
+    flat = TWO.but(plan_options={"sm_scale": 0.0})
+    torch.testing.assert_close(out, plan_and_run(path, flat), atol=2e-3, rtol=1e-2)
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_faithful_positions_are_those_of_the_last_plan(path: str) -> None:
+    """Measured with ROPE_LLAMA, given and left out; ALiBi wasn't."""
+    rope = {"pos_encoding_mode": "ROPE_LLAMA"}
+    plain, turned = planned_once(path), planned_once(path, ONE.but(plan_options=rope))
+    ignored = refused("fast_plan_kernel", lambda: fast(plain, TWO, **rope))
+    assert "as if it had not been given" in ignored.real["en"]
+    assert "wrong numbers" in refused("fast_plan_kernel", lambda: fast(turned, TWO)).real["en"]
+    with mode.use("faithful"):
+        fast(plain, TWO, **rope)
+        assert torch.equal(run(plain, TWO), plan_and_run(path, TWO))
+        fast(turned, TWO)
+        assert torch.equal(run(turned, TWO), plan_and_run(path, TWO.but(plan_options=rope)))
+        refused("not_modelled", lambda: fast(plain, TWO, pos_encoding_mode="ALIBI"))
+        refused("not_modelled", lambda: fast(turned, TWO, pos_encoding_mode="ALIBI"))
 
 
 @pytest.mark.parametrize("path", DECODE_PATHS)
@@ -186,7 +231,15 @@ def test_faithful_narrow_heads_under_a_wide_kernel(path: str, layout: str) -> No
         other_way = wrapper_for(path, kv_layout=layout)
         plan(other_way, narrow)
         run(other_way, narrow)
-        refused("not_modelled", lambda: fast(other_way, wide))
+        fast(other_way, wide)  # of each wider head only the first part is read and written
+        part = run(other_way, wide)
+        assert part.shape == wide.q.shape
+        assert not bool(part[..., 64:].any())
+        firsts = (x[..., :64].contiguous() for x in (wide.q, wide.k, wide.v))
+        first = wide.but(**dict(zip(("q", "k", "v"), firsts, strict=True)))
+        again = wrapper_for(path, kv_layout=layout)
+        plan(again, first, sm_scale=128**-0.5)
+        assert torch.equal(part[..., :64], run(again, first))
 
 
 def test_another_window_of_the_same_kernel_is_a_window() -> None:
@@ -312,6 +365,67 @@ def test_an_override_that_says_something_else() -> None:
     plan(wrapper, ONE)
     run(wrapper, ONE)
     refused("fast_plan_override", lambda: fast(wrapper, TWO, global_override_indptr_cpu=ONE.indptr))
+
+
+OVERRIDES = {
+    "too short, nothing split": ([0, 1, 2, 6], "harmless", "harmless"),
+    "too long, split": ([0, 60, 200, 600], "hangs", "harmless"),
+    "too long for one, split": ([0, 3, 5, 4000], "hangs", "harmless"),
+}
+"""The first two as measured for lengths of (40, 17, 5); what CUDA cores and tensor cores did."""
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_the_schedule_is_that_of_the_override(name: str, path: str) -> None:
+    sums, *outcomes = OVERRIDES[name]
+    outcome = outcomes[DECODE_PATHS.index(path)]
+    batch = make_batch((40, 17, 5))
+    wrapper = planned_once(path, batch)
+    wrapper.reset_workspace_buffer(
+        torch.empty(64 << 20, dtype=torch.uint8), torch.empty(1 << 20, dtype=torch.uint8)
+    )
+
+    def overridden() -> None:
+        fast(wrapper, batch, global_override_indptr_cpu=torch.tensor(sums, dtype=torch.int32))
+
+    error = refused("fast_plan_override", overridden)
+    clause = {"harmless": "happens to be right", "hangs": "does not come back"}[outcome]
+    assert clause in error.real["en"].split(". ")[0]
+    with mode.use("faithful"):
+        if outcome == "hangs":
+            refused("not_modelled", overridden)
+            return
+        overridden()
+        assert torch.equal(run(wrapper, batch), plan_and_run(path, batch))
+
+
+@pytest.mark.parametrize("path", DECODE_PATHS)
+def test_faithful_an_override_too_short_for_its_chunks_cuts_short(path: str) -> None:
+    """As under a stale plan, which was measured; chunks are here because another request is long."""
+    batch = make_batch((9000, 3000), spare_pages=3)
+    wrapper = planned_once(path, make_batch((40, 17)))
+    wrapper.reset_workspace_buffer(
+        torch.empty(64 << 20, dtype=torch.uint8), torch.empty(1 << 20, dtype=torch.uint8)
+    )
+    pages = int(batch.indptr[1])
+    with mode.use("faithful"):
+        fast(
+            wrapper, batch, global_override_indptr_cpu=torch.tensor([0, pages, pages + 2], dtype=torch.int32)
+        )
+        out = run(wrapper, batch)
+    right = plan_and_run("fa3", batch)  # which needs no workspace
+    assert torch.equal(out[0], right[0])
+    assert not torch.allclose(out[1], right[1], atol=5e-3)
+
+
+def test_an_override_of_another_form_was_not_measured() -> None:
+    for wrong in ([0, 3, 5], [1, 3, 5, 11], [0, 5, 3, 11]):
+        wrapper = planned_once("dec")
+        given = torch.tensor(wrong, dtype=torch.int32)
+        refused("fast_plan_override", lambda w=wrapper, g=given: fast(w, TWO, global_override_indptr_cpu=g))
+        with mode.use("faithful"):
+            refused("not_modelled", lambda w=wrapper, g=given: fast(w, TWO, global_override_indptr_cpu=g))
 
 
 def test_page_lists_are_checked_as_in_plan() -> None:

@@ -40,20 +40,68 @@ def run(wrapper: Any, batch: Any = BATCH) -> torch.Tensor:
 
 
 def test_what_is_wrong_with_a_mask() -> None:
-    empty = make_batch((20, 0, 16), (3, 1, 5))
     bits = packed(MASK, "little")
-    calls: dict[str, Any] = {
-        "mask_size": lambda: planned(custom_mask=MASK[:-1]),
-        "mask_type": lambda: planned(custom_mask=MASK.float()),
-        "mask_on_fa3": lambda: planned(path="fa3", custom_mask=MASK),
-        "mask_with_empty_request": lambda: planned(empty, custom_mask=MASK),
-        "packed_mask_size": lambda: planned(packed_custom_mask=bits[:5]),
-    }
-    for code, call in calls.items():
+    late = make_batch((20, 33, 0), (3, 1, 5))
+    ragged = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(
+        torch.empty(1 << 16, dtype=torch.uint8), backend="fa2"
+    )
+    arrays = (BATCH.qo_indptr, cumulated(BATCH.kv_lens), 8, 2, 64)
+    not_measured: list[tuple[str, Any]] = [
+        ("mask_size", lambda: planned(custom_mask=torch.cat([MASK, MASK[:1]]))),
+        ("mask_size", lambda: ragged.plan(*arrays, custom_mask=MASK[:-1])),
+        ("mask_type", lambda: planned(custom_mask=MASK.tolist())),
+        ("mask_type", lambda: planned(custom_mask=MASK.to(torch.int8))),
+        ("mask_type", lambda: planned(custom_mask=MASK.to(torch.uint8) * 255)),
+        ("mask_type", lambda: planned(packed_custom_mask=bits.int())),
+        ("mask_with_empty_request", lambda: planned(late, custom_mask=MASK)),
+        ("packed_mask_size", lambda: planned(packed_custom_mask=bits[:5])),
+    ]
+    for code, call in not_measured:
         assert refused(call).code == code
         with mode.use("faithful"):
-            assert refused(call).code == "not_modelled"
-    assert refused(lambda: planned(packed_custom_mask=bits.int())).code == "mask_type"
+            assert refused(call).params["mistake"] == code
+    planned(custom_mask=MASK.to(torch.uint8))
+
+
+def test_masks_that_are_no_masks_as_measured() -> None:
+    """A mask too short is continued by nothing, float32 by the bytes that its numbers are made of."""
+    short, floats = MASK[:-100], torch.ones(len(MASK))
+    assert "wrong numbers" in refused(lambda: planned(custom_mask=short)).real["en"]
+    assert "wrong numbers" in refused(lambda: planned(custom_mask=floats)).real["en"]
+    with mode.use("faithful"):
+        out = run(planned(custom_mask=short))
+        of_floats = run(planned(custom_mask=floats))
+    ended = MASK.clone()
+    ended[-100:] = False
+    assert torch.equal(out, run(planned(custom_mask=ended)))
+    # 1.0 is 00 00 80 3f; shifted to their places in a byte, eight of these bytes leave its five upper bits. The third
+    # request begins in the middle of a number.
+    upper = [torch.arange(size) % 8 >= 3 for size in SIZES]
+    assert torch.equal(of_floats[:4], run(planned(custom_mask=torch.cat(upper)))[:4])
+
+
+def test_a_mask_on_fa3_as_measured() -> None:
+    error = refused(lambda: planned(path="fa3", custom_mask=MASK))
+    assert error.code == "mask_on_fa3"
+    message = "BatchPrefillWithPagedKVCacheSM90Run failed with error: operation not supported"
+    assert message in str(error)
+    with mode.use("faithful"):
+        wrapper = planned(path="fa3", custom_mask=MASK)
+        with pytest.raises(RuntimeError, match=message) as caught:
+            run(wrapper)
+        assert not isinstance(caught.value, KernelError)
+
+
+def test_a_mask_of_an_empty_request_as_measured() -> None:
+    """plan counts a negative length, so that the bits behind it begin before the mask does."""
+    batch = make_batch((20, 0, 9), (3, 5, 2))
+    mask = random_mask(3 * 20 + 2 * 9)
+    assert refused(lambda: planned(batch, custom_mask=mask)).code == "mask_with_empty_request"
+    with mode.use("faithful"):
+        wrapper = planned(batch, custom_mask=mask)
+        for _ in range(2):
+            with pytest.raises(KernelError, match="operation not supported on global/shared address space"):
+                run(wrapper, batch)
 
 
 def test_packed_bits_of_several_requests_are_looked_for_elsewhere() -> None:
@@ -62,6 +110,11 @@ def test_packed_bits_of_several_requests_are_looked_for_elsewhere() -> None:
     error = refused(lambda: planned(packed_custom_mask=bits))
     assert error.code == "packed_mask_of_several_requests"
     assert (error.params["request"], error.params["start"]) == (1, SIZES[0])
+    with mode.use("faithful"):  # measured: the first request right, the others not
+        out = run(planned(packed_custom_mask=bits))
+    wrong = (out - run(planned(custom_mask=MASK))).abs().amax(dim=(1, 2)) > 1e-2
+    assert not bool(wrong[:3].any())
+    assert bool(wrong[3:].all())
     spread = torch.zeros(sum(SIZES), dtype=torch.uint8)
     for start, part in zip(cumulated(SIZES).tolist(), MASK.split(SIZES), strict=False):
         spread[start : start + -(-len(part) // 8)] = packed(part, "little")
@@ -103,7 +156,13 @@ def test_the_paged_wrapper_forgets_a_mask_and_the_ragged_one_doesnt() -> None:
     )
     arrays = (BATCH.qo_indptr, cumulated(BATCH.kv_lens), 8, 2, 64)
     ragged.plan(*arrays, custom_mask=MASK, non_blocking=False)
+    g = torch.Generator().manual_seed(1)
+    kv = torch.randn(sum(BATCH.kv_lens), 2, 64, generator=g).half()
+    masked = ragged.run(BATCH.q, kv, kv)
     assert refused(lambda: ragged.plan(*arrays)).code == "mask_of_an_earlier_plan"
+    with mode.use("faithful"):  # measured: exactly the old mask, causal or not
+        ragged.plan(*arrays, causal=True)
+        assert torch.equal(ragged.run(BATCH.q, kv, kv), masked)
     ragged.plan(*arrays, custom_mask=~MASK)
 
 
@@ -130,6 +189,11 @@ def test_masks_under_cuda_graphs() -> None:
             plan(graph_wrapper(**given), BATCH, custom_mask=MASK)
     plan(graph_wrapper(), BATCH)
     assert refused(lambda: plan(graph_wrapper(**of_mask), BATCH)).code == "mask_missing_under_graphs"
+    wrapper = graph_wrapper(**of_mask)
+    plan(wrapper, BATCH, custom_mask=MASK)
+    with mode.use("faithful"):  # measured: the mask that the buffers still hold
+        plan(wrapper, BATCH)
+        assert torch.equal(run(wrapper), run(planned(custom_mask=MASK)))
 
 
 def test_packed_bits_must_not_change_after_plan() -> None:
@@ -203,6 +267,8 @@ def test_the_sink_wrapper_is_compiled_for_one_kind_of_plan() -> None:
     plan(wrapper, BATCH, window_left=3)
     error = refused(lambda: wrapper.run(BATCH.q, (BATCH.k, BATCH.v), sinks))
     assert error.argument == "window_left"
+    with mode.use("faithful"):  # of fa3 nobody measured it
+        assert refused(lambda: wrapper.run(BATCH.q, (BATCH.k, BATCH.v), sinks)).code == "not_modelled"
     wrapper = sink_wrapper(window_left=3)
     plan(wrapper, BATCH, window_left=3)
     wrapper.run(BATCH.q, (BATCH.k, BATCH.v), sinks, 0.3)
@@ -213,3 +279,68 @@ def test_the_sink_wrapper_is_compiled_for_one_kind_of_plan() -> None:
     assert by_keyword.code == "sinks_ignored"
     assert "run(q, paged_kv_cache, sinks)" in by_keyword.fix["en"]
     assert refused(lambda: sink_wrapper(pos_encoding_mode="ALIBI")).code == "not_modelled"
+
+
+def with_sinks(wrapper: Any, *args: Any, batch: Any = BATCH, **options: Any) -> torch.Tensor:
+    return wrapper.run(batch.q, (batch.k, batch.v), *args, **options)
+
+
+@pytest.mark.parametrize("built_for", [-1, 3])
+@pytest.mark.parametrize("window", [-1, 3])
+def test_the_window_of_sinks_on_fa2_is_the_plans(built_for: int, window: int) -> None:
+    """Measured: whatever the wrapper was built for, the plan counts."""
+    sinks = torch.linspace(-1, 2, 8)
+    wrapper = sink_wrapper(backend="fa2", window_left=built_for)
+    plan(wrapper, BATCH, window_left=window)
+    same = sink_wrapper(backend="fa2", window_left=window)
+    plan(same, BATCH, window_left=window)
+    assert torch.equal(with_sinks(wrapper, sinks), with_sinks(same, sinks))
+
+
+def planned_sinks(backend: str = "fa2") -> Any:
+    wrapper = sink_wrapper(backend=backend)
+    plan(wrapper, BATCH)
+    return wrapper
+
+
+def test_sinks_of_another_form_as_measured() -> None:
+    """Half types are read as pairs; of a slice the heads behind it are."""
+    sinks = torch.linspace(-1, 2, 8)
+    half = refused(lambda: with_sinks(planned_sinks(), sinks.half()))
+    assert "wrong numbers" in half.real["en"]
+    assert "happens to be right" in refused(lambda: with_sinks(planned_sinks(), sinks[:4])).real["en"]
+    with mode.use("faithful"):
+        assert torch.equal(with_sinks(planned_sinks(), sinks[:4]), with_sinks(planned_sinks(), sinks))
+        pairs = torch.cat([sinks.half().view(torch.float32), torch.zeros(4)])
+        assert torch.equal(with_sinks(planned_sinks(), sinks.half()), with_sinks(planned_sinks(), pairs))
+        for unknown in (sinks[:4].clone(), sinks.double(), sinks.view(2, 4), [1.0]):
+            assert refused(lambda s=unknown: with_sinks(planned_sinks(), s)).code == "not_modelled"
+        assert refused(lambda: with_sinks(planned_sinks("fa3"), sinks.half())).code == "not_modelled"
+
+
+def test_without_sinks_the_process_dies() -> None:
+    """Measured: by keyword and not at all."""
+    for given in ({"sinks": torch.zeros(8)}, {}):
+        error = refused(lambda g=given: with_sinks(planned_sinks(), **g))
+        assert "ends the process: SIGSEGV" in error.real["en"]
+        with mode.use("faithful"):
+            assert "SIGSEGV" in refused(lambda g=given: with_sinks(planned_sinks(), **g)).text("zh")
+
+
+def test_heads_wider_than_the_variant_as_measured() -> None:
+    """Measured: wrong numbers. The kernel knows 64 entries of each head; the rest of the result it leaves alone."""
+    wide = make_batch(BATCH.kv_lens, BATCH.q_lens, head_dim=128)
+    sinks = torch.zeros(8)
+    wrapper = sink_wrapper(backend="fa2")
+    assert refused(lambda: plan(wrapper, wide)).code == "jit_plan_differs"
+    with mode.use("faithful"):
+        plan(wrapper, wide)
+        out = with_sinks(wrapper, sinks, 0.125, batch=wide)
+        assert out.shape == wide.q.shape
+        narrow = wide.but(q=wide.q[..., :64], k=wide.k[..., :64], v=wide.v[..., :64])
+        plan(wrapper, narrow)
+        assert torch.equal(out[..., :64], with_sinks(wrapper, sinks, 0.125, batch=narrow))
+        assert not bool(out[..., 64:].any())
+        thin = make_batch(BATCH.kv_lens, BATCH.q_lens, head_dim=32)
+        assert refused(lambda: plan(wrapper, thin)).code == "not_modelled"
+        assert refused(lambda: plan(wrapper, BATCH, q_data_type=torch.bfloat16)).code == "not_modelled"

@@ -405,14 +405,6 @@ def test_results_go_where_memory_is_dense(path: str) -> None:
     assert (error.code, error.argument) == ("not_a_tensor", "out")
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_an_lse_that_nobody_asked_for(path: str) -> None:
-    batch = BATCH if path in PREFILL_PATHS else make_batch((20, 33))
-    lse = torch.zeros(len(batch.q), 8)
-    assert refused(lambda: plan_and_run(path, batch, lse=lse)).code == "lse_without_return_lse"
-    plan_and_run(path, batch, lse=lse, return_lse=True)
-
-
 def vector(size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
     return torch.zeros(size, dtype=dtype)
 
@@ -462,6 +454,8 @@ def test_graph_buffers_are_what_kernels_read(kind: str, name: str, form: str) ->
     wrong = WRONG_FORMS[form](GRAPH_WRAPPERS[kind][1][name])
     error = refused(lambda: graph_wrapper(kind, **{name: wrong}))
     assert (error.code, error.argument) == ("graph_buffer_form", name)
+    if (kind, form) == ("decode", "int64"):
+        return  # measured: see test_fake_measured_calls
     with mode.use("faithful"):
         assert refused(lambda: graph_wrapper(kind, **{name: wrong})).code == "not_modelled"
 

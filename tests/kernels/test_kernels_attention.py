@@ -163,6 +163,17 @@ def test_out_and_lse_are_written_where_the_caller_says(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_an_lse_that_is_given_is_filled_though_not_returned(path: str) -> None:
+    batch = paged((1, 1), (20, 9), seed=8)
+    wrapper = planned(path, batch, Rule())
+    want, natural = batch.want(Rule())
+    lse = torch.full(batch.q.shape[:2], 7.0, device=DEVICE)
+    out = wrapper.run(batch.q, batch.cache("tuple", "NHD"), lse=lse)
+    close(out, want, batch.q.dtype)
+    close(lse, natural / math.log(2), batch.q.dtype, lse=True)
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_sinks_given_to_run_are_not_used(path: str) -> None:
     """These kernels have none: the library drops them without a word, the strict fake says so."""
     batch = paged((1, 1), (20, 9), seed=9)

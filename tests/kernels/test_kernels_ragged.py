@@ -72,6 +72,9 @@ def check_ragged(
     out, lse = wrapper.run_return_lse(q, given_k, given_v)
     close(out, want, HALF, loose=rule.loose)
     close(lse, natural / math.log(2), HALF, lse=True, loose=rule.loose)
+    filled = torch.full_like(lse, 7.0)
+    close(wrapper.run(q, given_k, given_v, lse=filled), want, HALF, loose=rule.loose)
+    close(filled, natural / math.log(2), HALF, lse=True, loose=rule.loose)
     _, ln = wrapper.run(q, given_k, given_v, return_lse=True, lse_base="ln", lse_layout="HN")
     close(ln, natural.t(), HALF, lse=True, loose=rule.loose)
 

@@ -87,8 +87,10 @@ class Zygote:
         return Stage(ours, answer["private_mb"])
 
     def close(self) -> None:
-        """End the zygote and all it has forked."""
+        """End the zygote and all it has forked. One that has torch to load yet would not hear of it for seconds."""
         self._control.close()
+        if not self._ready:
+            self._process.kill()
         try:
             self._process.wait(5)
         except subprocess.TimeoutExpired:

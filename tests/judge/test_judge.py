@@ -3,7 +3,6 @@
 import json
 import os
 import runpy
-import signal
 import threading
 from pathlib import Path
 
@@ -356,15 +355,6 @@ def test_several_at_once(judge, packages):
     for thread in threads:
         thread.join(60)
     assert results == [True] * 12
-
-
-@pytest.mark.parametrize("victim", ["_checker", "_submissions", "_references"])
-def test_a_judge_whose_process_was_killed_goes_on(judge, packages, victim):
-    judge.start()
-    process = getattr(judge, victim)._process
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(10)
-    assert run(judge, packages[200], packages[200].solution).status is Status.ACCEPTED
 
 
 def test_stages_go_by_memory_and_by_number_the_least_recently_used_first(packages, monkeypatch):

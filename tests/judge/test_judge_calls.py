@@ -314,7 +314,7 @@ def test_waiting_for_the_checker_is_not_the_callers_time(judge, package, monkeyp
 
     def busy(do, blobs=None, **request):
         if do == "step":
-            time.sleep(0.15)
+            time.sleep(0.05)
         return asked(do, blobs, **request)
 
     monkeypatch.setattr(judge, "call", busy)

@@ -1,6 +1,7 @@
 """The self-test: its attacks work where there are no doors, and are held where there are."""
 
 import json
+import time
 
 import pytest
 
@@ -44,6 +45,14 @@ def test_a_judge_takes_the_best_tier_that_holds(monkeypatch, packages):
     with Judge() as judge:
         verdict = judge.judge(packages[201], packages[201].solution.encode(), bytes(16))
         assert (judge.tier, verdict.tier, verdict.status) == ("medium", "medium", Status.ACCEPTED)
+
+
+def test_a_zygote_that_is_not_ready_ends_at_once():
+    zygote = Zygote("test")
+    began = time.monotonic()
+    zygote.close()
+    assert time.monotonic() - began < 1.0  # it has seconds of torch before it
+    assert not zygote.alive
 
 
 def test_without_a_tier_that_holds_nothing_is_judged(monkeypatch, packages):

@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ class Served:
     """`python -m web.serve` with a data folder of its own; its output is read all the time."""
 
     def __init__(self, data: Path, *arguments: str) -> None:
+        self.data = data
         env = {k: v for k, v in os.environ.items() if not k.startswith("COURSE_")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "web.serve", *arguments],
@@ -77,9 +79,22 @@ def answers(url: str) -> int:
         return error.code
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One site for two tests; the second ends it."""
+    served = Served(tmp_path_factory.mktemp("served"), "--port", "0")
+    yield served
+    served.end()
+
+
+def test_the_worker_does_not_learn_the_token(served):
+    [token] = served.wait_for(r"/enter\?token=(\S+)")
+    worker = served.children()["worker"]
+    assert token.encode() not in Path(f"/proc/{worker}/environ").read_bytes()
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc to see child processes")
-def test_it_brings_back_what_dies_and_ends_with_all(tmp_path):
-    served = Served(tmp_path, "--port", "0")
+def test_it_brings_back_what_dies_and_ends_with_all(served):
     try:
         [address] = served.wait_for(r"http://\S+/enter\?token=\S+")
         served.wait_for("worker_ready")
@@ -106,7 +121,7 @@ def test_it_brings_back_what_dies_and_ends_with_all(tmp_path):
     assert code == 0
     for pid in after.values():
         assert not Path(f"/proc/{pid}").exists()
-    assert (tmp_path / "course.db").exists()
+    assert (served.data / "course.db").exists()
 
 
 @pytest.mark.parametrize(
@@ -132,16 +147,6 @@ def test_a_port_in_use_is_said(tmp_path):
     served.end()
     assert f"port {port}" in served.output
     assert "PORT=" in served.output
-
-
-def test_the_worker_does_not_learn_the_token(tmp_path):
-    served = Served(tmp_path, "--port", "0")
-    try:
-        [token] = served.wait_for(r"/enter\?token=(\S+)")
-        worker = served.children()["worker"]
-        assert token.encode() not in Path(f"/proc/{worker}/environ").read_bytes()
-    finally:
-        served.end()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's")

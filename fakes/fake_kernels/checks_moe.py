@@ -12,6 +12,10 @@ from fake_kernels.checks_values import check_numbers
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_rows import STRIDES_IGNORED
 from fake_kernels.moe import aligned
+from fake_kernels.outcomes import GARBAGE, UNMEASURED
+
+_NEAR_BUCKETS = 8
+"""How far outside the buckets an id was seen to count in memory of the same block; farther was not measured."""
 
 _SCALARS = {
     torch.float32: "Float",
@@ -77,7 +81,7 @@ def check_routing(
             yield Finding(m.OUTPUT_TYPE, name, params)
     for name, given in (("topk_weights", weights), ("topk_ids", ids), ("gating_output", gating)):
         if not given.is_contiguous():
-            yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())})
+            yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())}, UNMEASURED)
     for row in gating.isnan().any(dim=-1).nonzero().flatten().tolist()[:1]:
         yield Finding(m.NAN, "gating_output", {"position": row})
 
@@ -101,12 +105,14 @@ def check_alignment(
             expected = "/".join(str(one) for one in wanted)
             yield Finding(m.INTEGER_BUFFER, name, {"got": str(given.dtype), "expected": expected})
         if not given.is_contiguous():
-            yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())})
+            yield Finding(STRIDES_IGNORED, name, {"stride": list(given.stride())}, UNMEASURED)
     flat = topk_ids.flatten()
     lowest = torch.iinfo(flat.dtype).min if ignore_invalid else -1
     for at in ((flat < lowest) | (flat > num_experts - 2)).nonzero().flatten().tolist()[:1]:
         place = {"position": at, "value": int(flat[at]), "given": num_experts}
-        yield Finding(m.EXPERT_OUT_OF_RANGE, "topk_ids", place | {"lowest": -1, "last": num_experts - 2})
+        place |= {"lowest": -1, "last": num_experts - 2}
+        near = int(flat.abs().max()) < num_experts + _NEAR_BUCKETS
+        yield Finding(m.EXPERT_OUT_OF_RANGE, "topk_ids", place, GARBAGE if near else UNMEASURED)
     blocks = aligned(topk_ids, num_experts, block_size, ignore_invalid)
     needed = {
         "sorted_token_ids": len(blocks.pairs),
@@ -117,7 +123,8 @@ def check_alignment(
     for name, entries in needed.items():
         if buffers[name].numel() < entries:
             params = {"got": buffers[name].numel(), "needed": entries}
-            yield Finding(m.BUFFER_TOO_SMALL, name, params)
+            outcome = GARBAGE if name in ("sorted_token_ids", "experts_ids") else UNMEASURED
+            yield Finding(m.BUFFER_TOO_SMALL, name, params, outcome)
 
 
 def _refused(name: str, given: torch.Tensor, message: str) -> Finding:

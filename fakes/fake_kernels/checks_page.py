@@ -14,7 +14,8 @@ from fake_kernels import mistakes_rows as mr
 from fake_kernels.checks_paged import first_decrease
 from fake_kernels.checks_rows import last_dim, tensor_of
 from fake_kernels.findings import Finding
-from fake_kernels.outcomes import raises
+from fake_kernels.memory import ALLOCATOR_BLOCK, beyond
+from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, raises
 from fake_kernels.paged import host_lengths
 
 
@@ -44,9 +45,24 @@ class Append:
     def places(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Where each row goes: index into `indices` and entry in that page, int64 [nnz] each
         (page.cuh, AppendPagedKVCacheKernel)."""
-        starts = self.indptr.long()[self.batch_indices.long()] * self.page_size
+        starts = _entries(self.indptr, self.batch_indices.long()) * self.page_size
         at = starts + self.positions.long()
         return torch.div(at, self.page_size, rounding_mode="floor"), at % self.page_size
+
+    def write(self) -> None:
+        """What the kernel does: rows whose page lies behind the cache are lost, behind the page table it sees page 0."""
+        at, entries = self.places()
+        pages = _entries(self.indices, at)
+        inside = (pages >= 0) & (pages < self.k_cache.shape[0])
+        for cache, rows in ((self.k_cache, self.key), (self.v_cache, self.value)):
+            told = rows if rows.dtype == cache.dtype else rows.view(cache.dtype)
+            cache[pages[inside], entries[inside]] = told[inside]
+
+
+def _entries(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """table[at], int64, with zeros behind the table."""
+    held = torch.cat([table.long(), table.new_zeros(1, dtype=torch.int64)])
+    return held[at.clamp(0, len(table))]
 
 
 def check_integers(**vectors: torch.Tensor) -> Iterator[Finding]:
@@ -56,11 +72,15 @@ def check_integers(**vectors: torch.Tensor) -> Iterator[Finding]:
             kind = type(given).__name__
             message = f"'{kind}' object has no attribute 'int'"
             yield Finding(mi.NOT_A_TENSOR, name, {"type": kind}, raises(AttributeError, message, "run"))
-        elif given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
-            yield Finding(m.NOT_INTEGERS, name, {"dtype": str(given.dtype)})
         elif given.ndim != 1:
             told = raises(RuntimeError, f"{name} must be a 1D tensor", "run")
             yield Finding(mi.NOT_A_VECTOR, name, {"shape": list(given.shape)}, told)
+        elif given.is_floating_point():
+            whole = bool((given == given.trunc()).all())
+            dtype = {"dtype": str(given.dtype)}
+            yield Finding(m.NOT_INTEGERS, name, dtype, HARMLESS if whole else None)
+        elif given.is_complex() or given.dtype == torch.bool:
+            yield Finding(m.NOT_INTEGERS, name, {"dtype": str(given.dtype)}, UNMEASURED)
         elif given.dtype == torch.int32 and not given.is_contiguous():
             yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
 
@@ -82,10 +102,13 @@ def _check_tensors(call: Append) -> Iterator[Finding]:
     expected = [call.key.shape[0], *call.k_cache.shape[2:]]
     for name, given in (("append_key", call.key), ("append_value", call.value)):
         if list(given.shape) != expected:
-            yield Finding(mr.SHAPES_DIFFER, name, {"got": list(given.shape), "expected": expected})
+            params: dict[str, object] = {"got": list(given.shape), "expected": expected}
+            params |= {"heads": given.shape[1], "kv_heads": expected[1]}
+            yield Finding(m.KEY_SHAPE, name, params, UNMEASURED if given.shape[1] == expected[1] else None)
         if given.dtype != call.k_cache.dtype:
             params = {"got": str(given.dtype), "expected": str(call.k_cache.dtype)}
-            yield Finding(mr.DTYPES_DIFFER, name, params)
+            halves = given.element_size() == call.k_cache.element_size() == 2
+            yield Finding(m.KEY_BITS, name, params, None if halves else UNMEASURED)
         yield from last_dim(name, given)
     k, v = call.k_cache, call.v_cache
     if k.shape != v.shape:
@@ -124,13 +147,16 @@ def _check_rows(call: Append) -> Iterator[Finding]:
         if not 0 <= request < batch:
             wrong = m.BATCH_INDEX_UNFILLED if request == -1 else m.BATCH_INDEX_OUT_OF_RANGE
             params = {"position": row, "value": request, "batch": batch, "last": batch - 1}
-            yield Finding(wrong, "batch_indices", params)
+            near = batch <= request < ALLOCATOR_BLOCK // call.indptr.element_size()
+            outcome = (GARBAGE if near else UNMEASURED) if request != -1 else None
+            yield Finding(wrong, "batch_indices", params, outcome)
             continue
         pages = indptr[request + 1] - indptr[request]
         place = {"position": row, "value": position, "request": request, "pages": pages}
         place |= {"page_size": call.page_size, "length": lengths[request]}
         if position < 0:
-            yield Finding(m.POSITION_NEGATIVE, "positions", place)
+            inside = indptr[request] * call.page_size + position >= 0
+            yield Finding(m.POSITION_NEGATIVE, "positions", place, GARBAGE if inside else UNMEASURED)
         elif position >= pages * call.page_size:
             yield Finding(m.POSITION_BEYOND_PAGES, "positions", place)
         elif position >= lengths[request]:
@@ -140,12 +166,14 @@ def _check_rows(call: Append) -> Iterator[Finding]:
 def _check_targets(call: Append) -> Iterator[Finding]:
     """Whether the pages written to exist, and no place is written twice. Rows are right by now."""
     at, entries = call.places()
-    pages = call.indices.long()[at]
+    pages = _entries(call.indices, at)
     count = call.k_cache.shape[0]
     wrong = ((pages < 0) | (pages >= count)).nonzero().flatten().tolist()
+    page_bytes = call.k_cache.stride(0) * call.k_cache.element_size()
     for row in wrong[:1]:
         place = {"position": int(at[row]), "value": int(pages[row]), "row": row}
-        yield Finding(m.PAGE_MISSING, "kv_indices", place | {"pages": count, "last": count - 1})
+        outcome = beyond((int(pages.max()) - count) * page_bytes) if int(pages.min()) >= 0 else UNMEASURED
+        yield Finding(m.PAGE_MISSING, "kv_indices", place | {"pages": count, "last": count - 1}, outcome)
     seen: dict[tuple[int, int], int] = {}
     for row, place_of in enumerate(zip(pages.tolist(), entries.tolist(), strict=True)):
         first = seen.setdefault(place_of, row)
@@ -166,7 +194,10 @@ def check_append_indptr(append_indptr: torch.Tensor, seq_lens: torch.Tensor, nnz
         place = {"position": decrease["next"], "value": decrease["after"]}
         yield Finding(m.APPEND_INDPTR, "append_indptr", place)
     if len(seq_lens) != len(entries) - 1:
-        yield Finding(m.SEQ_LENS_COUNT, "seq_lens", {"got": len(seq_lens), "expected": len(entries) - 1})
+        outcome = GARBAGE if len(seq_lens) < len(entries) - 1 else UNMEASURED
+        sizes = {"got": len(seq_lens), "expected": len(entries) - 1}
+        yield Finding(m.SEQ_LENS_COUNT, "seq_lens", sizes, outcome)
+        return
     for i, length in enumerate(seq_lens.tolist()):
         appended = entries[i + 1] - entries[i]
         if length < appended:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
 from fake_kernels import mistakes_rows as m
 from fake_kernels.checks_values import check_apart, check_numbers
-from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.findings import Finding, act, require_context, settle
+from fake_kernels.outcomes import UNMEASURED, Outcome
 
 
 def require_rows(
@@ -28,6 +30,43 @@ def require_rows(
 
     require_context()
     settle(findings(), "rows", during="run")
+
+
+def acted(found: Iterable[Finding]) -> Outcome | None:
+    """`settle` for these operators, and the failure of a kernel that was launched. Returns what is wrong with the
+    numbers that it leaves, None if nothing is."""
+    fault = settle(found, "rows", during="run")
+    act(fault)
+    return fault
+
+
+def taken_bits(**given: tuple[torch.Tensor, torch.Tensor]) -> Iterator[Finding]:
+    """Whether tensors of a norm have the type of its input, each `name=(tensor, input)`. Only input's is looked at, and
+    no kernel is built for float32."""
+    for name, (tensor, input) in given.items():
+        if tensor.dtype != input.dtype:
+            wide = tensor.element_size() >= input.element_size()
+            outcome = None if input.element_size() == 2 and wide else UNMEASURED
+            params = {"got": str(tensor.dtype), "expected": str(input.dtype)}
+            yield Finding(m.WEIGHT_BITS, name, params, outcome)
+
+
+def same_widths(input: torch.Tensor, **given: torch.Tensor) -> Iterator[Finding]:
+    """Whether weight is [hidden] and residual [rows, hidden] for this input; in the library's words where it was
+    measured to have some (norms of [rows, hidden])."""
+    for name, tensor in given.items():
+        expected = list(input.shape[-1:] if name == "weight" else input.shape)
+        if list(tensor.shape) == expected:
+            continue
+        params: dict[str, object] = {"got": list(tensor.shape), "expected": expected, "message": ""}
+        outcome = None if input.ndim == 2 else UNMEASURED
+        if name == "weight":
+            params["message"] = f"input.size(1) == weight.size(0) ({expected[0]} vs. {tensor.shape[0]})"
+        elif tensor.shape[0] != expected[0]:
+            params["message"] = f"residual.size(0) == batch_size ({tensor.shape[0]} vs. {expected[0]})"
+        else:
+            outcome = UNMEASURED
+        yield Finding(m.WIDTHS_DIFFER, name, params, outcome)
 
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
@@ -73,23 +112,17 @@ def require_last_dim(**given: torch.Tensor) -> None:
     settle(found, "rows", during="run")
 
 
-def last_dim(name: str, tensor: torch.Tensor) -> Iterator[Finding]:
-    """Whether the numbers of a row lie side by side."""
+def last_dim(name: str, tensor: torch.Tensor, real_name: str | None = None) -> Iterator[Finding]:
+    """Whether the numbers of a row lie side by side. real_name: the library's own for this tensor."""
     if tensor.ndim and tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
-        yield Finding(m.LAST_DIM_STRIDED, name, {"stride": list(tensor.stride())})
+        params = {"stride": list(tensor.stride()), "last": tensor.stride(-1), "real_name": real_name or name}
+        yield Finding(m.LAST_DIM_STRIDED, name, params)
 
 
-def require_dense(**given: torch.Tensor) -> None:
-    """Refuse tensors that are not contiguous, for kernels that believe they are."""
-    settle(
-        (
-            Finding(m.STRIDES_IGNORED, name, {"stride": list(tensor.stride())})
-            for name, tensor in given.items()
-            if not tensor.is_contiguous()
-        ),
-        "rows",
-        during="run",
-    )
+def require_dense(name: str, tensor: torch.Tensor, outcome: Outcome | None = None) -> None:
+    """Refuse a tensor that is not contiguous, for kernels that believe it is. outcome: where it isn't that measured."""
+    if not tensor.is_contiguous():
+        acted([Finding(m.STRIDES_IGNORED, name, {"stride": list(tensor.stride())}, outcome)])
 
 
 def require_contiguous(**given: torch.Tensor) -> None:
@@ -111,6 +144,6 @@ def require_numbers(**given: object) -> None:
     settle(check_numbers(given, required=("rope_scale", "rope_theta")), "rows", during="run")
 
 
-def require_apart(**given: torch.Tensor) -> None:
-    """Refuse tensors that are written in place and lie in the same memory."""
-    settle(check_apart(**given), "rows", during="run")
+def require_apart(outcome: Outcome | None = None, **given: torch.Tensor) -> None:
+    """Refuse tensors that are written in place and lie in the same memory. outcome: where it isn't that measured."""
+    acted(replace(found, outcome=outcome) for found in check_apart(**given))

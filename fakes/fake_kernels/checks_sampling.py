@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Real
 
 import torch
@@ -11,8 +12,9 @@ from fake_kernels import mistakes_sampling as m
 from fake_kernels.checks_rows import tensor_of
 from fake_kernels.checks_values import check_numbers
 from fake_kernels.findings import Finding
+from fake_kernels.memory import beyond
 from fake_kernels.mistakes_rows import NO_ROWS, NOT_CONTIGUOUS
-from fake_kernels.outcomes import raises
+from fake_kernels.outcomes import GARBAGE, IGNORED, UNMEASURED, Outcome, raises
 
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """What the functions that check types take; the others bring any float type to float32."""
@@ -28,7 +30,9 @@ def check_matrix(name: str, rows: torch.Tensor, *, asserted: bool = False) -> It
     yield from tensor_of(name, rows, 2, checked=True)
     if rows.dtype not in TYPES and (asserted or not rows.is_floating_point()):
         wrong = m.DTYPE_ASSERTED if asserted else m.UNSUPPORTED_DTYPE
-        yield Finding(wrong, name, {"dtype": str(rows.dtype)})
+        number = rows.dtype != torch.bool and not rows.is_complex()
+        outcome = None if asserted else GARBAGE if name == "probs" and number else UNMEASURED
+        yield Finding(wrong, name, {"dtype": str(rows.dtype)}, outcome)
     if rows.shape[1] == 0:
         yield Finding(m.NO_VOCABULARY, name, {"shape": list(rows.shape)})
     if rows.shape[0] == 0:
@@ -43,25 +47,32 @@ def check_logits(
 ) -> Iterator[Finding]:
     """NaN (the library's message calls them `told`), and rows that are -inf everywhere."""
     yield from check_numbers({"check_nan": check_nan})
-    yield from _check_nan("logits", logits, check_nan, told)
+    yield from _check_nan("logits", logits, check_nan, told, UNMEASURED)
     if not empty_allowed:
-        yield from _first("logits", m.EMPTY_ROW, (logits == -torch.inf).all(dim=-1))
+        empty = _first("logits", m.EMPTY_ROW, (logits == -torch.inf).all(dim=-1))
+        yield from (replace(found, outcome=UNMEASURED) for found in empty)
 
 
 def check_probs(
-    probs: torch.Tensor, *, check_nan: bool, empty_allowed: bool, any_sum: bool = False
+    probs: torch.Tensor, *, check_nan: bool, empty_allowed: bool, any_sum: bool = False, drawn: bool = True
 ) -> Iterator[Finding]:
-    """NaN, negative entries, rows without any probability, rows that don't sum to 1 (unless any_sum)."""
+    """NaN, negative entries, rows without any probability, rows that don't sum to 1 (unless any_sum).
+
+    drawn: tokens are drawn from them; what the other functions do with such rows was not measured.
+    """
+    outcome = GARBAGE if drawn else UNMEASURED
     yield from check_numbers({"check_nan": check_nan, "return_valid": empty_allowed})
-    yield from _check_nan("probs", probs, check_nan, "probs")
+    yield from _check_nan("probs", probs, check_nan, "probs", outcome)
     negative = (probs < 0).any(dim=-1)
-    yield from _first("probs", m.NEGATIVE, negative, probs.amin(dim=-1))
+    for found in _first("probs", m.NEGATIVE, negative, probs.amin(dim=-1)):
+        yield replace(found, outcome=outcome)
     sums = probs.double().sum(dim=-1)
     if not empty_allowed:
         yield from _first("probs", m.EMPTY_ROW, sums == 0)
     if not any_sum:
         off = ((sums - 1).abs() > SUM_TOLERANCE) & (sums != 0)
-        yield from _first("probs", m.NOT_NORMALISED, off, (sums * 1e4).round() / 1e4)
+        for found in _first("probs", m.NOT_NORMALISED, off, (sums * 1e4).round() / 1e4):
+            yield replace(found, outcome=outcome)
 
 
 def check_temperature(temperature: object, rows: int) -> Iterator[Finding]:
@@ -73,8 +84,9 @@ def check_temperature(temperature: object, rows: int) -> Iterator[Finding]:
             message = "temperature must be None, a real scalar, or a 1D floating-point tensor with one value per logits row"
             yield Finding(m.TEMPERATURE_KIND, "temperature", {"message": message})
         elif not float(temperature) > 0:
-            place = {"position": 0, "value": float(temperature)}
-            yield Finding(m.TEMPERATURE_VALUE, "temperature", place)
+            value = float(temperature)
+            place = {"position": 0, "value": value}
+            yield Finding(m.TEMPERATURE_VALUE, "temperature", place, GARBAGE if value <= 0 else UNMEASURED)
         return
     message = ""
     if temperature.ndim != 1:
@@ -87,7 +99,8 @@ def check_temperature(temperature: object, rows: int) -> Iterator[Finding]:
         message = f"temperature tensor must have dtype {wanted}, got {temperature.dtype}"
     if message:
         yield Finding(m.TEMPERATURE_TENSOR, "temperature", {"message": message})
-    yield from _first("temperature", m.TEMPERATURE_VALUE, ~(temperature > 0), temperature)
+    for found in _first("temperature", m.TEMPERATURE_VALUE, ~(temperature > 0), temperature):
+        yield replace(found, outcome=UNMEASURED if bool(temperature.isnan().any()) else GARBAGE)
 
 
 _RANGES = {
@@ -107,37 +120,48 @@ def check_parameter(name: str, given: object, rows: int) -> Iterator[Finding]:
                 name,
                 {"shape": list(given.shape), "rows": rows, "message": _told(given, rows)},
             )
-        if given.is_complex() or given.dtype == torch.bool or given.is_floating_point() == whole:
+        no_number = given.is_complex() or given.dtype == torch.bool
+        if no_number or (whole and not bool((given == given.trunc()).all())):
             yield Finding(m.PARAMETER_KIND, name, {"kind": str(given.dtype)} | _wanted(whole))
         values = given
     else:
         right = isinstance(given, int) if whole else isinstance(given, Real)
         if isinstance(given, bool) or not right:
-            yield Finding(m.PARAMETER_KIND, name, {"kind": type(given).__name__} | _wanted(whole))
+            kind = {"kind": type(given).__name__} | _wanted(whole)
+            number = isinstance(given, Real) and not isinstance(given, bool)
+            yield Finding(m.PARAMETER_KIND, name, kind, m.PARAMETER_BINDING if number else None)
         values = torch.tensor([given], dtype=torch.int64 if whole else torch.float64)
     outside = {
         "top_k": values < 1,
         "top_p": ~((values > 0) & (values <= 1)),
         "min_p": ~((values >= 0) & (values <= 1)),
-    }
+    }[name]
+    switched_off = {"top_k": values < 0, "top_p": values > 1, "min_p": values < 0}[name]
+    outcome = IGNORED if bool((switched_off | ~outside).all()) else GARBAGE
+    if bool(values.isnan().any()):
+        outcome = UNMEASURED
     en, zh = _RANGES[name]
-    for found in _first(name, m.PARAMETER_RANGE, outside[name], values):
-        yield Finding(found.mistake, name, {**found.params, "range": en, "range_zh": zh})
+    for found in _first(name, m.PARAMETER_RANGE, outside, values):
+        yield Finding(found.mistake, name, {**found.params, "range": en, "range_zh": zh}, outcome)
 
 
-def check_indices(indices: torch.Tensor | None, rows: int) -> Iterator[Finding]:
-    """Which row each output is drawn from: int32 or int64 [outputs], each in 0..rows-1."""
+def check_indices(indices: torch.Tensor | None, rows: int, vocabulary: int) -> Iterator[Finding]:
+    """Which row each output is drawn from: int32 or int64 [outputs], each in 0..rows-1. vocabulary: entries of a row."""
     if indices is None:
         return
     yield from tensor_of("indices", indices, 1)
     if len(indices) == 0:
         yield Finding(NO_ROWS, "indices")
-    if indices.dtype not in (torch.int32, torch.int64) or not indices.is_contiguous():
-        yield Finding(m.INDICES_WRONG, "indices", {"dtype": str(indices.dtype), "shape": list(indices.shape)})
+    typed = indices.dtype in (torch.int32, torch.int64)
+    if not typed or not indices.is_contiguous():
+        params = {"dtype": str(indices.dtype), "shape": list(indices.shape)}
+        yield Finding(m.INDICES_WRONG, "indices", params, UNMEASURED if typed else None)
     outside = ((indices < 0) | (indices >= rows)).nonzero().flatten().tolist()
     for at in outside[:1]:
         place = {"position": at, "value": int(indices[at]), "rows": rows}
-        yield Finding(m.INDEX_OUT_OF_RANGE, "indices", place)
+        farthest = (int(indices.max()) - rows) * vocabulary * 4  # as float32
+        outcome = beyond(farthest) if int(indices.min()) >= 0 else UNMEASURED
+        yield Finding(m.INDEX_OUT_OF_RANGE, "indices", place, outcome)
 
 
 def check_generator(generator: object) -> Iterator[Finding]:
@@ -176,9 +200,11 @@ def check_seeds(seed: object, offset: object, outputs: int) -> Iterator[Finding]
             yield Finding(m.SEED_WRONG, name, {"message": message})
 
 
-def _check_nan(name: str, rows: torch.Tensor, checked: bool, told: str) -> Iterator[Finding]:
+def _check_nan(
+    name: str, rows: torch.Tensor, checked: bool, told: str, outcome: Outcome
+) -> Iterator[Finding]:
     for found in _first(name, m.NAN_CHECKED if checked else m.NAN, rows.isnan().any(dim=-1)):
-        yield Finding(found.mistake, name, {**found.params, "told": told})
+        yield Finding(found.mistake, name, {**found.params, "told": told}, None if checked else outcome)
 
 
 def _first(

@@ -1,13 +1,14 @@
 """Mistakes in writing new tokens into a paged cache: where they go, and who owns that place.
 
-Errors are those that the sources of flashinfer 0.7.2.post1 raise (`page.py`, `page.cu`). What they accept nobody measured,
-so faithful mode refuses it; the notes say what the sources do (`page.cuh`, `triton/page.py`).
+Outcomes were measured on an H200 with flashinfer 0.7.2.post1, or are errors that its sources raise (`page.py`, `page.cu`).
+What has neither nobody measured, and faithful mode refuses it; the notes say what the sources do (`page.cuh`,
+`triton/page.py`).
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, ILLEGAL, raises
 
 BATCH_INDEX_UNFILLED = Mistake(
     "batch_index_unfilled",
@@ -19,6 +20,7 @@ BATCH_INDEX_UNFILLED = Mistake(
         "en": "append only the first append_indptr[-1] rows: rows that get_batch_indices_positions didn't fill hold -1.",
         "zh": "只追加前 append_indptr[-1] 行：get_batch_indices_positions 没有填到的行是 -1。",
     },
+    real={"rows": ILLEGAL},
     note={
         "en": "It reads kv_indptr in front of its first entry and writes wherever that points",
         "zh": "kernel 会去读 kv_indptr 第一项之前的内存，并写到它指向的地方",
@@ -36,8 +38,10 @@ BATCH_INDEX_OUT_OF_RANGE = Mistake(
         "zh": "它是这一行所属请求的编号，0..{last}。",
     },
     note={
-        "en": "It reads kv_indptr past its end and writes wherever that points",
-        "zh": "kernel 会去读 kv_indptr 末尾之后的内存，并写到它指向的地方",
+        "en": "It reads kv_indptr and kv_indices past their ends and writes wherever that points (measured with the number of "
+        "requests itself: zeros lay there, and page 0 was overwritten)",
+        "zh": "kernel 会去读 kv_indptr 和 kv_indices 末尾之后的内存，并写到它指向的地方（测量的值等于请求数：那里是 0，"
+        "结果覆盖了第 0 页）",
     },
 )
 
@@ -52,8 +56,8 @@ POSITION_NEGATIVE = Mistake(
         "zh": "位置从请求的第一个 token 数起；seq_lens 要包含正在追加的 token。",
     },
     note={
-        "en": "It writes into the pages of the request before",
-        "zh": "kernel 会写到前一个请求的页里",
+        "en": "It writes into the pages of the request before; what the first request would do was not measured",
+        "zh": "kernel 会写到前一个请求的页里；第一个请求会怎样没有测量过",
     },
 )
 
@@ -67,6 +71,7 @@ POSITION_BEYOND_PAGES = Mistake(
         "en": "give the request its new pages first: kv_indptr, kv_indices and kv_last_page_len include the appended tokens.",
         "zh": "先给请求分配新的页：kv_indptr、kv_indices、kv_last_page_len 都要已经算上追加的 token。",
     },
+    real={"rows": GARBAGE},
     note={
         "en": "It takes the next entry of kv_indices, a page of the next request, and overwrites its tokens",
         "zh": "kernel 会取 kv_indices 的下一项，也就是下一个请求的页，覆盖它的 token",
@@ -83,6 +88,7 @@ POSITION_BEYOND_LENGTH = Mistake(
         "en": "kv_last_page_len is that after the append: (length - 1) % page_size + 1 of the new length.",
         "zh": "kv_last_page_len 是追加之后的：按新长度算 (长度 - 1) % page_size + 1。",
     },
+    real={"rows": HARMLESS},
     note={
         "en": "This kernel doesn't read kv_last_page_len, but attention does and won't see the token",
         "zh": "这个 kernel 不读 kv_last_page_len，但注意力会读，于是看不到这个 token",
@@ -99,9 +105,10 @@ WRITTEN_TWICE = Mistake(
         "en": "each new token has a place of its own; a page that requests share is not written to.",
         "zh": "每个新 token 都有自己的位置；几个请求共用的页不能写。",
     },
+    real={"rows": GARBAGE},
     note={
-        "en": "Which of the two remains is chance",
-        "zh": "最后留下哪一个全凭运气",
+        "en": "Which of the two remains is chance (measured once: the later row)",
+        "zh": "最后留下哪一个全凭运气（测量过一次：是后面那一行）",
     },
 )
 
@@ -113,8 +120,35 @@ PAGE_MISSING = Mistake(
     },
     fix={"en": "pages are numbered 0..{last}.", "zh": "页号是 0..{last}。"},
     note={
-        "en": "Nothing checks it: it writes outside the cache",
-        "zh": "没有检查：kernel 会写到缓存之外",
+        "en": "Nothing checks it: it writes outside the cache, close behind it without a word, far away with an illegal access",
+        "zh": "没有检查：kernel 会写到缓存之外，紧挨在后面时悄无声息，离得远则是非法访问",
+    },
+)
+
+KEY_SHAPE = Mistake(
+    "shapes_differ",
+    what={
+        "en": "{argument} has shape {got}; needed is {expected}.",
+        "zh": "{argument} 的形状是 {got}，需要的是 {expected}。",
+    },
+    fix={
+        "en": "new rows are [tokens, kv_heads, head_dim] of the cache; see whether kv_layout is the cache's.",
+        "zh": "新的行是 [token 数, kv_heads, head_dim]，与缓存一致；再看 kv_layout 是不是缓存的布局。",
+    },
+    real={"rows": raises(RuntimeError, "{argument}.size(1) == num_heads ({heads} vs. {kv_heads})", "run")},
+)
+
+KEY_BITS = Mistake(
+    "dtypes_differ",
+    what={
+        "en": "{argument} is {got}; the cache is {expected}.",
+        "zh": "{argument} 的类型是 {got}，而缓存是 {expected}。",
+    },
+    fix={"en": "bring it to the cache's type.", "zh": "转成缓存的类型。"},
+    real={"rows": GARBAGE},
+    note={
+        "en": "Types are not compared: the bits are written as they are (measured with bfloat16 for a float16 cache)",
+        "zh": "不会核对类型：比特原样写入（测量的是 bfloat16 写进 float16 的缓存）",
     },
 )
 
@@ -171,6 +205,7 @@ NOT_INTEGERS = Mistake(
         "zh": "{argument} 的类型是 {dtype}，应当是整数。",
     },
     fix={"en": "create it as int32.", "zh": "用 int32 创建。"},
+    real={"rows": GARBAGE},
     note={
         "en": "It is cut to int32 without a word",
         "zh": "会被直接截成 int32，没有任何提示",
@@ -196,7 +231,10 @@ SEQ_LENS_COUNT = Mistake(
         "zh": "{argument} 有 {got} 项，而 append_indptr 描述的是 {expected} 个请求。",
     },
     fix={"en": "one length for each request.", "zh": "每个请求一个长度。"},
-    note={"en": "Missing entries are read from behind the tensor", "zh": "缺的项会读到张量末尾之后"},
+    note={
+        "en": "Missing entries are read from behind the tensor (measured with one too few)",
+        "zh": "缺的项会读到张量末尾之后（测量的是少一项）",
+    },
 )
 
 SEQ_LENS_TOO_SHORT = Mistake(
@@ -209,6 +247,7 @@ SEQ_LENS_TOO_SHORT = Mistake(
         "en": "seq_lens are the lengths after the append.",
         "zh": "seq_lens 是追加之后的长度。",
     },
+    real={"rows": GARBAGE},
     note={"en": "It writes negative positions", "zh": "会写出负的位置"},
 )
 
@@ -222,6 +261,7 @@ NNZ_TOO_SMALL = Mistake(
         "en": "nnz is at least append_indptr[-1]; further rows stay -1.",
         "zh": "nnz 至少是 append_indptr[-1]；多出来的行保持 -1。",
     },
+    real={"rows": GARBAGE},
     note={"en": "It writes behind its outputs", "zh": "会写到输出张量之后"},
 )
 

@@ -1,13 +1,13 @@
 """Mistakes in rotary embedding: positions, frequencies, and which dimensions turn.
 
-Errors are those that the sources of flashinfer 0.7.2.post1 raise (`rope.py`, `rope.cu`). What they accept nobody measured,
-so faithful mode refuses it; the notes say what the sources do (`pos_enc.cuh`).
+Outcomes were measured on an H200 with flashinfer 0.7.2.post1, or are errors that its sources raise (`rope.py`, `rope.cu`).
+What has neither nobody measured, and faithful mode refuses it; the notes say what the sources do (`pos_enc.cuh`).
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import raises
+from fake_kernels.outcomes import GARBAGE, MISALIGNED, raises
 
 ROTARY_DIM = Mistake(
     "rotary_dim_wrong",
@@ -18,6 +18,10 @@ ROTARY_DIM = Mistake(
     fix={
         "en": "leave it out to turn the whole head; with a cache it is the cache's second dimension.",
         "zh": "不传就旋转整个 head；用 cache 时它就是 cache 的第二维。",
+    },
+    note={
+        "en": "Nothing checks it: measured were 33 and 80 with heads of 64, pairs being halves, and no error came",
+        "zh": "没有检查：测量过 head_dim 64 时的 33 和 80（两半配对），都没有报错",
     },
 )
 
@@ -31,10 +35,25 @@ ROTARY_DIM_UNALIGNED = Mistake(
         "en": "take a multiple of {unit}, or head_dim.",
         "zh": "取 {unit} 的倍数，或者就是 head_dim。",
     },
+    real={"rows": MISALIGNED},
     note={
-        "en": "A thread turns 8 neighbours or more at once; if they lie on both sides of the middle, or of the end, some "
-        "get a wrong partner or turn that should not",
-        "zh": "一个线程一次旋转相邻的 8 维或更多；它们若跨过中点或末尾，就会有几维配错搭档，或者不该转的也转了",
+        "en": "A thread loads {vector} neighbours at once, and those half a rotary_dim away: from an address that is no "
+        "multiple of 16 bytes (measured with 24, 36 and 40 of 64, positions by id)",
+        "zh": "一个线程一次读相邻的 {vector} 维，还要读隔开半个 rotary_dim 的那些，而那里的地址不是 16 字节的倍数"
+        "（测量过 64 维中的 24、36、40，位置按 id 给出）",
+    },
+)
+
+ROTARY_DIM_SPILLS = Mistake(
+    ROTARY_DIM_UNALIGNED.code,
+    what=ROTARY_DIM_UNALIGNED.what,
+    fix=ROTARY_DIM_UNALIGNED.fix,
+    real={"rows": GARBAGE},
+    note={
+        "en": "A thread turns {vector} neighbours at once, so dimensions from {value} on turn as well: slowly, at small "
+        "positions it can't be seen (measured at positions 1 to 3: no difference)",
+        "zh": "一个线程一次旋转相邻的 {vector} 维，所以第 {value} 维起的几维也跟着转了：转得很慢，位置小时看不出来"
+        "（在位置 1 到 3 上测量：没有差别）",
     },
 )
 
@@ -49,8 +68,10 @@ POSITION_OUT_OF_CACHE = Mistake(
         "zh": "cache 要覆盖到最长序列的每个位置。",
     },
     note={
-        "en": "It reads past the cache and turns by whatever lies there",
-        "zh": "kernel 会读到 cache 之外，用那里的内容去旋转",
+        "en": "It reads past the cache: what lies close behind it turns the row (measured one row behind: zeros, and a row "
+        "of zeros came out), far away the access is illegal",
+        "zh": "kernel 会读到 cache 之外：紧挨在后面的内容会被拿来旋转（测量时超出一行，那里是 0，结果整行为 0），"
+        "远处则是非法访问",
     },
 )
 
@@ -61,6 +82,12 @@ POSITION_NEGATIVE = Mistake(
         "zh": "{argument} 第 {position} 行是负的位置 {value}。",
     },
     fix={"en": "positions count from 0.", "zh": "位置从 0 数起。"},
+    note={
+        "en": "Positions by id may be negative: rows turn by the negative angle, as measured; nobody measured it with a "
+        "cache, where it reads in front of it, or with offsets",
+        "zh": "按 id 给出的位置可以是负数：按负的角度旋转，测量结果如此；用 cache 时会读到它前面，与 offsets 一样没有"
+        "测量过",
+    },
 )
 
 POSITION_COUNT = Mistake(
@@ -70,7 +97,10 @@ POSITION_COUNT = Mistake(
         "zh": "{argument} 有 {got} 项，而 q 有 {expected} 行。",
     },
     fix={"en": "one position for each token.", "zh": "每个 token 一个位置。"},
-    note={"en": "The counts are not compared", "zh": "不会核对项数"},
+    note={
+        "en": "The counts are not compared: with too few, further rows turn by what lies behind the positions (measured)",
+        "zh": "不会核对项数：少了的话，后面的行会按位置张量之后的内容旋转（测量过）",
+    },
 )
 
 POSITION_TYPE = Mistake(
@@ -80,6 +110,7 @@ POSITION_TYPE = Mistake(
         "zh": "{argument} 的类型是 {dtype}，应当是 int32 或 int64。",
     },
     fix={"en": ".to(torch.int32).", "zh": ".to(torch.int32)。"},
+    real={"rows": raises(RuntimeError, "failed to dispatch data type", "run")},
 )
 
 INDPTR_TYPES = Mistake(
@@ -116,8 +147,8 @@ INDPTR_WRONG = Mistake(
         "zh": "它是各请求 token 数的累加和，第一项是 0。",
     },
     note={
-        "en": "Rows outside are not written: they keep what the memory held",
-        "zh": "区间之外的行不会写，内存里原来是什么就是什么",
+        "en": "Rows outside are not written: they keep what the memory held (measured with an end that is too small)",
+        "zh": "区间之外的行不会写，内存里原来是什么就是什么（测量的是最后一项偏小的情况）",
     },
 )
 

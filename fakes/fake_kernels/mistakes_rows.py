@@ -1,13 +1,14 @@
 """Mistakes in the small operators that work row by row (norms, activations, merging of states), and those that all
 operators without a plan share.
 
-LSE_NOT_UPDATED was measured on an H200; errors are those that the sources of flashinfer 0.7.2.post1 and sgl_kernel raise.
+Outcomes were measured on an H200 with flashinfer 0.7.2.post1 and sglang-kernel 0.4.6, or are errors that their sources
+raise. What has neither nobody measured.
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import GARBAGE, raises
+from fake_kernels.outcomes import GARBAGE, NAN, raises
 
 NOT_A_TENSOR = Mistake(
     "not_a_tensor",
@@ -91,6 +92,7 @@ STRIDES_IGNORED = Mistake(
     NOT_CONTIGUOUS.code,
     what=NOT_CONTIGUOUS.what,
     fix=NOT_CONTIGUOUS.fix,
+    real={"rows": GARBAGE},
     note={
         "en": "Strides are not looked at: it reads one row after the other from the first element on",
         "zh": "不看步长：从第一个元素起，一行接一行地读",
@@ -107,7 +109,7 @@ LAST_DIM_STRIDED = Mistake(
         "en": "call .contiguous(); rows may be apart, the numbers of a row may not.",
         "zh": "调用 .contiguous()；行与行可以隔开，一行之内的数必须相邻。",
     },
-    note={"en": "It refuses such a tensor", "zh": "它会拒绝这样的张量"},
+    real={"rows": raises(RuntimeError, "{real_name}.stride(-1) == 1 ({last} vs. 1)", "run")},
 )
 
 LSE_NOT_UPDATED = Mistake(
@@ -163,6 +165,25 @@ ROW_NOT_PACKED = Mistake(
     real={"rows": raises(ValueError, "The pointers must be multiple of 16 bytes.", "run")},
 )
 
+WEIGHT_BITS = Mistake(
+    DTYPES_DIFFER.code,
+    what=DTYPES_DIFFER.what,
+    fix=DTYPES_DIFFER.fix,
+    real={"rows": GARBAGE},
+    note={
+        "en": "Types are not compared: its bits are taken for numbers of the input's type (measured with float32 for "
+        "float16; zeros stay zeros)",
+        "zh": "不会核对类型：它的比特被当成 input 的类型（测量的是 float32 充当 float16；0 还是 0）",
+    },
+)
+
+WIDTHS_DIFFER = Mistake(
+    SHAPES_DIFFER.code,
+    what=SHAPES_DIFFER.what,
+    fix=SHAPES_DIFFER.fix,
+    real={"rows": raises(RuntimeError, "{message}", "run")},
+)
+
 BOTH_EMPTY = Mistake(
     "both_states_empty",
     what={
@@ -173,6 +194,7 @@ BOTH_EMPTY = Mistake(
         "en": "flashinfer's merge_state gives 0 and -inf there (base 2), or set these rows yourself.",
         "zh": "flashinfer 的 merge_state 会给出 0 和 -inf（以 2 为底），也可以自己处理这些行。",
     },
+    real={"rows": NAN},
     note={
         "en": "It computes exp((-inf) - (-inf)), so this row's output and LSE are NaN",
         "zh": "它会算 exp((-inf) - (-inf))，这一行的输出和 LSE 都是 NaN",

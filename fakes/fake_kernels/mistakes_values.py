@@ -186,8 +186,10 @@ SAME_MEMORY = Mistake(
         "en": "clone one of them: residual = x is the same tensor under two names.",
         "zh": "clone 其中一个：residual = x 只是同一个张量的两个名字。",
     },
+    real={"rows": GARBAGE},
     note={
-        "en": "Nothing checks it: what is written first is lost or used twice",
-        "zh": "没有检查：先写的内容会丢失，或者被用了两次",
+        "en": "Nothing checks it: what is written first is lost or used twice (measured with fused_add_rmsnorm, which leaves "
+        "the norm in both; the sum is lost)",
+        "zh": "没有检查：先写的内容会丢失，或者被用了两次（测量的是 fused_add_rmsnorm：两个名字下都是归一化的结果，和丢失了）",
     },
 )

@@ -6,6 +6,7 @@ ships them compiled.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,9 @@ def routed(
     weights = probs.gather(1, ids)
     if renormalize:
         weights = weights / weights.sum(dim=-1, keepdim=True)
+    # A row with NaN has no probabilities: expert 0 wins every comparison, and its place holds -10000 from then on.
+    lost = gating.isnan().any(dim=-1)
+    weights[lost, :1], weights[lost, 1:], ids[lost] = math.nan, -10000.0, 0
     return weights.float(), ids.int()
 
 
@@ -46,9 +50,11 @@ class Blocks:
 
 def aligned(topk_ids: torch.Tensor, num_experts: int, block_size: int, ignore_invalid: bool) -> Blocks:
     """Bucket b holds expert b - 1; bucket 0, for id -1, comes first unless it is left out. Within an expert pairs
-    are in order (a large batch's order on a GPU is chance)."""
+    are in order (a large batch's order on a GPU is chance). Ids outside the buckets go round, which is where those that
+    were measured ended."""
     flat = topk_ids.flatten().long()
     taken = flat >= 0 if ignore_invalid else torch.ones_like(flat, dtype=torch.bool)
+    flat = (flat + 1) % num_experts - 1
     counts = torch.bincount(flat[taken] + 1, minlength=num_experts)
     blocks = -(-counts // block_size)
     starts = torch.cat([counts.new_zeros(1), blocks.cumsum(0)]) * block_size

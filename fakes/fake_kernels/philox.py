@@ -9,6 +9,8 @@ Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 
@@ -21,8 +23,19 @@ _ROUNDS = 10
 
 def uniform(seeds: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
     """A number in (0, 1] for each row: float64 [rows]. seeds, offsets: integers [rows]; row i has stream i."""
+    return next(uniforms(seeds, offsets))
+
+
+def uniforms(seeds: torch.Tensor, offsets: torch.Tensor) -> Iterator[torch.Tensor]:
+    """What `uniform` gives, and then the next number of each stream, without end."""
     seed = _unsigned(seeds)
     offset = _unsigned(offsets)
+    while True:
+        yield _drawn(seed, offset)
+        offset = offset + np.uint64(1)
+
+
+def _drawn(seed: np.ndarray, offset: np.ndarray) -> torch.Tensor:
     stream = np.arange(len(seed), dtype=np.uint64)
     block = offset >> np.uint64(2)
     counter = [block & _LOW, block >> _BITS, stream & _LOW, stream >> _BITS]

@@ -41,7 +41,11 @@ class Frequencies:
 
     def per_pair(self, rotary_dim: int) -> torch.Tensor:
         """float64 [rotary_dim / 2]."""
-        exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64) / rotary_dim
+        return self.at(torch.arange(0, rotary_dim, 2), rotary_dim)
+
+    def at(self, places: torch.Tensor, rotary_dim: int) -> torch.Tensor:
+        """float64: those of the pairs whose numbers are places / 2."""
+        exponent = places.double() / max(1, rotary_dim)
         fast = self.theta**-exponent
         if self.old_context_len is None:
             return fast / self.scale
@@ -59,12 +63,42 @@ def angles(
     return told.cos().float(), told.sin().float()
 
 
+def lane(head_dim: int) -> int | None:
+    """Dimensions that a thread turns at once; None for heads that no kernel is built for."""
+    return max(8, head_dim // 32) if head_dim in (64, 128, 256, 512) else None
+
+
+def turned_askew(
+    x: torch.Tensor, positions: torch.Tensor, frequencies: Frequencies, rotary_dim: int, interleave: bool
+) -> torch.Tensor:
+    """x [tokens, heads, head_dim] turned as the kernels do it for a rotary_dim that their vectors don't divide: whole
+    vectors turn, and partners behind a head (the GPU's next memory) are looked for in the same head."""
+    head_dim = x.shape[-1]
+    vector = lane(head_dim) or 1
+    half = rotary_dim // 2
+    dims = torch.arange(head_dim)
+    first = dims - dims % vector
+    if interleave:
+        minus, partners, places = dims % 2 == 0, dims ^ 1, dims - dims % 2
+    else:
+        minus = first < half
+        partners = torch.where(minus, dims + half, dims - half).remainder(head_dim)
+        places = 2 * (dims % half)
+    told = positions.double().unsqueeze(1) * frequencies.at(places, rotary_dim)
+    cos, sin = told.cos().float().unsqueeze(1), told.sin().float().unsqueeze(1)
+    work = x.to(torch.promote_types(x.dtype, torch.float32))
+    whole = work * cos + torch.where(minus, -1.0, 1.0) * work[..., partners] * sin
+    return torch.where(first < rotary_dim, whole, work).to(x.dtype)
+
+
 def turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleave: bool) -> torch.Tensor:
     """x [tokens, heads, head_dim] with its first dimensions turned, of x's type, rounded once.
 
     cos, sin: float32 [tokens, rotary_dim / 2].
     """
     half = cos.shape[1]
+    if half == 0:
+        return x.clone()
     work = x.to(torch.promote_types(x.dtype, torch.float32))
     cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
     head = work[..., : 2 * half]

@@ -9,6 +9,8 @@ rounding the kernels may decide otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
 FAST_TOP_K = 256
@@ -18,10 +20,10 @@ FAST_VOCABULARY = 65536
 
 
 def top_k_keeps(rows: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    """bool [B, V]: the k largest of each row and what ties with the k-th. k: integers [B], at least 1."""
-    places = k.long().clamp(max=rows.shape[1])
+    """bool [B, V]: the k largest of each row and what ties with the k-th. k: integers [B]; 0 keeps nothing."""
+    places = k.long().clamp(1, rows.shape[1])
     largest, _ = _descending(rows, int(places.max()))
-    return rows >= largest.gather(1, (places - 1).unsqueeze(1))
+    return (rows >= largest.gather(1, (places - 1).unsqueeze(1))) & (k > 0).unsqueeze(1)
 
 
 def exactly_top_k(rows: torch.Tensor, k: int) -> torch.Tensor:
@@ -84,3 +86,41 @@ def draw(weights: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, to
     token = torch.where(beyond.any(dim=-1), beyond.int().argmax(dim=-1), last)
     valid = possible.any(dim=-1)
     return token.masked_fill(~valid, 0), valid
+
+
+def draw_by_rejection(
+    probs: torch.Tensor, numbers: Iterator[torch.Tensor], k: torch.Tensor | None, p: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the kernels draw, step by step (sampling.cuh): the same as `draw` of a distribution, and the thing itself of
+    rows that are none. Tokens int64 [B], and whether there was any to choose.
+
+    probs: float [B, V]. numbers: gives float64 [B] in (0, 1] as often as asked. k, p: [B], None for no such filter.
+    A step walks along the entries above `low` until they add up to more than the number, or takes the last of them; the
+    token counts if few enough, or little enough, lies above it.
+    """
+    rows = probs.double().nan_to_num(0.0, posinf=0.0)
+    low, high, scale = rows.new_zeros(len(rows)), rows.new_ones(len(rows)), rows.new_ones(len(rows))
+    tokens, valid, done = low.long(), low.bool(), low.bool()
+
+    def passes(level: torch.Tensor) -> torch.Tensor:
+        above = rows > level.unsqueeze(1)
+        right = torch.ones_like(done) if k is None else above.sum(dim=-1) < k
+        return right if p is None else right & ((rows * above).sum(dim=-1) < p)
+
+    while not bool(done.all()):
+        above = rows > low.unsqueeze(1)
+        walked = (rows * above).cumsum(dim=-1) > (next(numbers) * scale).unsqueeze(1)
+        reached = walked & above
+        last = rows.shape[1] - 1 - above.flip(-1).int().argmax(dim=-1)
+        token = torch.where(reached.any(dim=-1), reached.int().argmax(dim=-1), last)
+        none = ~above.any(dim=-1)
+        pivot = rows.gather(1, token.unsqueeze(1)).squeeze(1)
+        middle = (pivot + high) / 2
+        narrow = passes(middle)
+        low, high = torch.where(narrow, pivot, middle), torch.where(narrow, middle, high)
+        scale = (rows * (rows > low.unsqueeze(1))).sum(dim=-1)
+        ends = ~done & (none | passes(pivot) | (low >= high))
+        tokens = torch.where(ends & ~none, token, tokens)
+        valid = torch.where(ends, ~none, valid)
+        done = done | ends
+    return tokens, valid

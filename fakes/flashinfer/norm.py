@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import torch
 from fake_kernels.checks_rows import (
+    acted,
     require_apart,
     require_last_dim,
     require_numbers,
     require_rows,
     require_tensors,
+    same_widths,
+    taken_bits,
 )
 from fake_kernels.gated import rms_normed
+from fake_kernels.memory import bits
 
 
 def rmsnorm(
@@ -95,14 +99,19 @@ def _rmsnorm(
         require_tensors(checked=True, input=(input, (2,)))
     require_tensors(input=(input, (2, 3)), weight=(weight, (1,)))
     require_numbers(eps=eps)
-    require_rows(weight=(weight, input.shape[-1:], input.dtype))
+    acted(same_widths(input, weight=weight))
     require_last_dim(input=input, weight=weight)
+    acted(taken_bits(weight=(weight, input)))
+    weight = _seen_as(weight, input.dtype)
     result = rms_normed(input.float(), weight, eps, weight_bias).to(input.dtype)
     if out is None:
         return result
     require_tensors(out=(out, (2, 3)))
-    require_rows(out=(out, input.shape, input.dtype))
+    require_rows(out=(out, input.shape, out.dtype))
     require_last_dim(out=out)
+    if acted(taken_bits(out=(out, input))) is not None:
+        _in_memory(out, input.dtype).copy_(result)
+        return out
     return out.copy_(result)
 
 
@@ -111,14 +120,28 @@ def _fused_add_rmsnorm(
 ) -> None:
     require_tensors(input=(input, (2,)), residual=(residual, (2,)), weight=(weight, (1,)))
     require_numbers(eps=eps)
-    require_rows(
-        residual=(residual, input.shape, input.dtype), weight=(weight, input.shape[-1:], input.dtype)
-    )
+    acted(same_widths(input, residual=residual, weight=weight))
     require_last_dim(input=input, residual=residual, weight=weight)
+    acted(taken_bits(residual=(residual, input), weight=(weight, input)))
     require_apart(input=input, residual=residual)
-    total = input.float() + residual.float()
-    residual.copy_(total)
+    weight, held = _seen_as(weight, input.dtype), residual
+    if residual.dtype != input.dtype:
+        held = _in_memory(residual, input.dtype)
+    total = input.float() + held.float()
+    held.copy_(total)
     input.copy_(rms_normed(total, weight, eps, weight_bias))
+
+
+def _seen_as(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A weight whose bits are taken for numbers of `dtype`."""
+    return weight if weight.dtype == dtype else bits(weight, dtype, weight.shape)
+
+
+def _in_memory(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The beginning of the tensor's memory as one of its shape and of `dtype`, which is no wider: a kernel steps from
+    row to row by as many entries, of its own type."""
+    view = tensor.view(dtype)
+    return view.as_strided(tensor.shape, tensor.stride(), view.storage_offset())
 
 
 __all__ = ["fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "gemma_rmsnorm", "layernorm", "rmsnorm"]

@@ -14,7 +14,7 @@ from fake_kernels.checks_page import (
     check_lengths,
     check_output,
 )
-from fake_kernels.checks_rows import require_numbers
+from fake_kernels.checks_rows import acted, require_numbers
 from fake_kernels.checks_values import check_numbers
 from fake_kernels.findings import Finding, require_context, settle
 from fake_kernels.mode import is_strict
@@ -56,8 +56,12 @@ def get_batch_indices_positions(
     batch_indices=, positions=: int32 [nnz], filled in place. ValueError for another shape or type.
     """
     require_numbers(nnz=nnz)
-    settle(check_integers(append_indptr=append_indptr, seq_lens=seq_lens), "rows", during="run")
-    settle(check_append_indptr(append_indptr, seq_lens, nnz), "rows", during="run")
+    acted(check_integers(append_indptr=append_indptr, seq_lens=seq_lens))
+    append_indptr, seq_lens = append_indptr.int(), seq_lens.int()
+    acted(check_append_indptr(append_indptr, seq_lens, nnz))
+    missing = len(append_indptr) - 1 - len(seq_lens)
+    if missing > 0:  # zeros lie behind it, as they were found to
+        seq_lens = torch.cat([seq_lens, seq_lens.new_zeros(missing)])
     for name, given in (("batch_indices", batch_indices), ("positions", positions)):
         if given is not None:
             settle(check_output(name, given, nnz), "rows", during="run")
@@ -68,7 +72,7 @@ def get_batch_indices_positions(
         positions = torch.zeros(nnz, dtype=torch.int32, device=device)
     batch_indices.fill_(-1)
     counts = (append_indptr[1:] - append_indptr[:-1]).long()
-    requests = torch.arange(len(counts), device=device).repeat_interleave(counts)
+    requests = torch.arange(len(counts), device=device).repeat_interleave(counts)[:nnz]
     rows = torch.arange(len(requests), device=device)
     batch_indices[: len(rows)] = requests.int()
     positions[: len(rows)] = (rows + seq_lens.long()[requests] - append_indptr[1:].long()[requests]).int()
@@ -105,25 +109,22 @@ def append_paged_kv_cache(
         "kv_indptr": kv_indptr,
         "kv_last_page_len": kv_last_page_len,
     }
-    settle(check_integers(**arrays), "rows", during="run")
+    acted(check_integers(**arrays))
     if kv_layout == "HND":
         k_cache, v_cache = k_cache.transpose(1, 2), v_cache.transpose(1, 2)
     call = Append(
         append_key,
         append_value,
-        batch_indices,
-        positions,
+        batch_indices.int(),
+        positions.int(),
         k_cache,
         v_cache,
-        kv_indices,
-        kv_indptr,
-        kv_last_page_len,
+        kv_indices.int(),
+        kv_indptr.int(),
+        kv_last_page_len.int(),
     )
-    settle(check_append(call), "rows", during="run")
-    at, entries = call.places()
-    pages = kv_indices.long()[at]
-    k_cache[pages, entries] = append_key
-    v_cache[pages, entries] = append_value
+    acted(check_append(call))
+    call.write()
 
 
 __all__ = ["append_paged_kv_cache", "get_batch_indices_positions", "get_seq_lens"]

@@ -9,6 +9,8 @@ flashinfer 0.7.2.post1).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from fake_kernels.checks_rope import (
     check_cache,
@@ -18,9 +20,13 @@ from fake_kernels.checks_rope import (
     check_ragged,
     check_rotary_dim,
 )
-from fake_kernels.checks_rows import require_apart, require_numbers
-from fake_kernels.findings import require_context, settle
-from fake_kernels.rope import Frequencies, angles, turned
+from fake_kernels.checks_rows import acted, require_apart, require_numbers
+from fake_kernels.findings import require_context
+from fake_kernels.outcomes import UNMEASURED
+from fake_kernels.rope import Frequencies, angles, turned, turned_askew
+
+Rotated = tuple[torch.Tensor, torch.Tensor]
+"""q and k after turning."""
 
 
 def apply_rope_inplace(
@@ -35,8 +41,8 @@ def apply_rope_inplace(
 ) -> None:
     """Turn q and k in place. Request r has rows indptr[r]:indptr[r + 1], the first of them at position
     offsets[r]. indptr [batch + 1] and offsets [batch] are of one type, int32 or int64."""
-    rotated = _ragged(q, k, indptr, offsets, rotary_dim, interleave, Frequencies(rope_scale, rope_theta))
-    _write(q, k, rotated)
+    plain = Frequencies(rope_scale, rope_theta)
+    _write(q, k, _ragged(q, k, indptr, offsets, rotary_dim, interleave, plain, (q, k)))
 
 
 def apply_rope_pos_ids_inplace(
@@ -67,7 +73,7 @@ def apply_llama31_rope_inplace(
 ) -> None:
     """`apply_rope_inplace` with Llama 3.1's frequencies."""
     blend = Frequencies(rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len)
-    _write(q, k, _ragged(q, k, indptr, offsets, rotary_dim, interleave, blend))
+    _write(q, k, _ragged(q, k, indptr, offsets, rotary_dim, interleave, blend, (q, k)))
 
 
 def apply_llama31_rope_pos_ids_inplace(
@@ -188,15 +194,23 @@ def _ragged(
     rotary_dim: int | None,
     interleave: bool,
     frequencies: Frequencies,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    unwritten: Rotated | None = None,
+) -> Rotated:
+    """unwritten: what rows hold that belong to no request; zeros for new tensors, as they were found to hold."""
     require_context()
     require_numbers(rotary_dim=rotary_dim, interleave=interleave, **frequencies.arguments)
-    settle(check_heads(q, k), "rows", during="run")
-    settle(check_ragged(indptr, offsets, q.shape[0]), "rows", during="run")
+    acted(check_heads(q, k))
+    acted(check_ragged(indptr, offsets, q.shape[0]))
     counts = (indptr[1:] - indptr[:-1]).long()
     request = torch.arange(len(offsets)).repeat_interleave(counts)
-    positions = torch.arange(q.shape[0]) - indptr.long()[request] + offsets.long()[request]
-    return _by_ids(q, k, positions, rotary_dim, interleave, frequencies)
+    rows = len(request)
+    positions = torch.arange(rows) - indptr.long()[request] + offsets.long()[request]
+    told = (q[:rows], k[:rows], positions)
+    rotated = _by_ids(*told, rotary_dim, interleave, frequencies)
+    if rows == q.shape[0]:
+        return rotated
+    kept = (torch.zeros_like(q), torch.zeros_like(k)) if unwritten is None else unwritten
+    return torch.cat([rotated[0], kept[0][rows:]]), torch.cat([rotated[1], kept[1][rows:]])
 
 
 def _by_ids(
@@ -206,15 +220,18 @@ def _by_ids(
     rotary_dim: int | None,
     interleave: bool,
     frequencies: Frequencies,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Rotated:
     require_context()
     require_numbers(rotary_dim=rotary_dim, interleave=interleave, **frequencies.arguments)
-    settle(check_heads(q, k), "rows", during="run")
+    acted(check_heads(q, k))
     turning = q.shape[-1] if rotary_dim is None else rotary_dim
-    settle(check_rotary_dim(turning, q.shape[-1], interleave), "rows", during="run")
-    settle(check_positions("pos_ids", pos_ids, q.shape[0]), "rows", during="run")
+    askew = acted(check_rotary_dim(turning, q.shape[-1], interleave))
+    acted(check_positions("pos_ids", pos_ids, q.shape[0]))
+    pos_ids = _for_all(pos_ids, q.shape[0])
+    if askew is not None:
+        return _both(q, k, lambda x: turned_askew(x, pos_ids, frequencies, turning, interleave))
     cos, sin = angles(pos_ids, frequencies, turning)
-    return turned(q, cos, sin, interleave), turned(k, cos, sin, interleave)
+    return _both(q, k, lambda x: turned(x, cos, sin, interleave))
 
 
 def _by_cache(
@@ -224,25 +241,39 @@ def _by_cache(
     head_size: int,
     cos_sin_cache: torch.Tensor,
     is_neox: bool,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Rotated:
     require_context()
     require_numbers(head_size=head_size, is_neox=is_neox)
-    settle(check_cache(cos_sin_cache, head_size), "rows", during="run")
+    acted(check_cache(cos_sin_cache, head_size))
     for name, given in (("query", query), ("key", key)):
-        settle(check_head_size(name, given, head_size), "rows", during="run")
+        acted(check_head_size(name, given, head_size))
     q = query.view(query.shape[0], -1, head_size)
     k = key.view(key.shape[0], -1, head_size)
-    settle(check_heads(q, k, ("query", "key")), "rows", during="run")
-    rotary_dim = cos_sin_cache.shape[1]
-    settle(check_rotary_dim(rotary_dim, head_size, not is_neox), "rows", during="run")
-    found = check_positions("positions", positions, q.shape[0], in_cache=cos_sin_cache.shape[0])
-    settle(found, "rows", during="run")
-    cos, sin = cos_sin_cache[positions.long()].split(rotary_dim // 2, dim=1)
-    return turned(q, cos, sin, not is_neox), turned(k, cos, sin, not is_neox)
+    acted(check_heads(q, k, ("query", "key")))
+    rows, rotary_dim = cos_sin_cache.shape
+    acted(check_rotary_dim(rotary_dim, head_size, not is_neox, of_cache=True))
+    acted(check_positions("positions", positions, q.shape[0], rows, 4 * rotary_dim))
+    # Positions behind the cache meet zeros.
+    cache = torch.cat([cos_sin_cache, cos_sin_cache.new_zeros(1, rotary_dim)])
+    cos, sin = cache[positions.long().clamp(max=rows)].split(rotary_dim // 2, dim=1)
+    return _both(q, k, lambda x: turned(x, cos, sin, not is_neox))
 
 
-def _write(q: torch.Tensor, k: torch.Tensor, rotated: tuple[torch.Tensor, torch.Tensor]) -> None:
-    require_apart(q=q, k=k)
+def _both(q: torch.Tensor, k: torch.Tensor, turn: Callable[[torch.Tensor], torch.Tensor]) -> Rotated:
+    """q and k turned; a k of another type is taken for the bits of q's."""
+    if k.dtype == q.dtype:
+        return turn(q), turn(k)
+    return turn(q), turn(k.view(q.dtype)).view(k.dtype)
+
+
+def _for_all(positions: torch.Tensor, rows: int) -> torch.Tensor:
+    """A position for each row: behind the given ones lie zeros."""
+    missing = max(0, rows - len(positions))
+    return torch.cat([positions, positions.new_zeros(missing)]) if missing else positions
+
+
+def _write(q: torch.Tensor, k: torch.Tensor, rotated: Rotated) -> None:
+    require_apart(UNMEASURED, q=q, k=k)
     q.copy_(rotated[0])
     k.copy_(rotated[1])
 

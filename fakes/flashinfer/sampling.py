@@ -9,8 +9,12 @@ is_deterministic choose between kernels that agree up to rounding and change not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import torch
 from fake_kernels import mistakes_sampling as m
+from fake_kernels.checks_rows import acted
 from fake_kernels.checks_sampling import (
     check_generator,
     check_indices,
@@ -22,11 +26,13 @@ from fake_kernels.checks_sampling import (
     check_temperature,
 )
 from fake_kernels.findings import Finding, require_context, settle
-from fake_kernels.philox import uniform
+from fake_kernels.outcomes import Outcome
+from fake_kernels.philox import uniforms
 from fake_kernels.sampling import (
     FAST_TOP_K,
     FAST_VOCABULARY,
     draw,
+    draw_by_rejection,
     exactly_top_k,
     min_p_keeps,
     renormalised,
@@ -48,13 +54,14 @@ def softmax(
     greedy: the kernel multiplies by 0 (sampling.cuh, OnlineSoftmaxFusedKernel), strict mode refuses it.
     """
     require_context()
-    settle(check_matrix("logits", logits), "rows", during="run")
-    settle(check_temperature(temperature, logits.shape[0]), "rows", during="run")
-    settle(check_logits(logits), "rows", during="run")
+    acted(check_matrix("logits", logits))
+    acted(check_temperature(temperature, logits.shape[0]))
+    acted(check_logits(logits))
     if temperature is None:
         return torch.softmax(logits.double(), dim=-1).float()
     by = _column(temperature, logits.shape[0], torch.float64).unsqueeze(1)
-    return torch.softmax(logits.double() / by, dim=-1).float()
+    told = torch.where(by == 0, 0.0 * logits.double(), logits.double() / by)
+    return torch.softmax(told, dim=-1).float()
 
 
 def sampling_from_logits(
@@ -68,8 +75,8 @@ def sampling_from_logits(
 ) -> torch.Tensor:
     """A token of softmax(logits) for each output. ValueError for NaN if check_nan."""
     require_context()
-    settle(check_matrix("logits", logits), "rows", during="run")
-    settle(check_logits(logits, check_nan=check_nan), "rows", during="run")
+    acted(check_matrix("logits", logits))
+    acted(check_logits(logits, check_nan=check_nan))
     weights = torch.softmax(logits.double(), dim=-1)
     return _drawn(weights, indices, generator, seed, offset)[0]
 
@@ -85,8 +92,9 @@ def sampling_from_probs(
     return_valid: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """A token for each output; with return_valid also bool [outputs], False where a row is all 0 (token 0)."""
-    _check_probs(probs, check_nan, return_valid)
-    return _answer(_drawn(probs.double(), indices, generator, seed, offset), return_valid)
+    fault = _check_probs(probs, check_nan, return_valid)
+    as_it_is = None if fault is None else Undistributed(probs)
+    return _answer(_drawn(probs.double(), indices, generator, seed, offset, as_it_is), return_valid)
 
 
 def top_p_sampling_from_probs(
@@ -101,9 +109,11 @@ def top_p_sampling_from_probs(
     return_valid: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """A token out of those whose more probable ones add up to less than top_p."""
-    _check_probs(probs, check_nan, return_valid)
-    kept = top_p_keeps(probs.double(), _parameter("top_p", top_p, probs))
-    return _answer(_drawn(renormalised(probs, kept), indices, generator, seed, offset), return_valid)
+    fault = _check_probs(probs, check_nan, return_valid)
+    p = _parameter("top_p", top_p, probs)
+    as_it_is = None if fault is None else Undistributed(probs, p=p)
+    weights = renormalised(probs, top_p_keeps(probs.double(), p))
+    return _answer(_drawn(weights, indices, generator, seed, offset, as_it_is), return_valid)
 
 
 def top_k_sampling_from_probs(
@@ -118,9 +128,11 @@ def top_k_sampling_from_probs(
     return_valid: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """A token out of the top_k most probable; tokens that tie with the last of them count in."""
-    _check_probs(probs, check_nan, return_valid)
-    kept = top_k_keeps(probs.float(), _parameter("top_k", top_k, probs))
-    return _answer(_drawn(renormalised(probs, kept), indices, generator, seed, offset), return_valid)
+    fault = _check_probs(probs, check_nan, return_valid)
+    k = _parameter("top_k", top_k, probs)
+    as_it_is = None if fault is None else Undistributed(probs, k=k)
+    weights = renormalised(probs, top_k_keeps(probs.float(), k))
+    return _answer(_drawn(weights, indices, generator, seed, offset, as_it_is), return_valid)
 
 
 def min_p_sampling_from_probs(
@@ -135,7 +147,8 @@ def min_p_sampling_from_probs(
     return_valid: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """A token out of those with at least min_p times the largest probability. Rows need not sum to 1."""
-    _check_probs(probs, check_nan, return_valid, any_sum=True)
+    if _check_probs(probs, check_nan, return_valid, any_sum=True) is not None:
+        probs = probs.float().nan_to_num(0.0).clamp(min=0.0)  # NaN and what is negative is never drawn
     kept = min_p_keeps(probs, _parameter("min_p", min_p, probs))
     return _answer(_drawn(renormalised(probs, kept), indices, generator, seed, offset), return_valid)
 
@@ -154,8 +167,8 @@ def top_k_top_p_sampling_from_logits(
 ) -> torch.Tensor:
     """As `top_k_top_p_sampling_from_probs`, of softmax(logits); check_nan looks at these ("Input probs ...")."""
     require_context()
-    settle(check_matrix("logits", logits), "rows", during="run")
-    settle(check_logits(logits, check_nan=check_nan, told="probs"), "rows", during="run")
+    acted(check_matrix("logits", logits))
+    acted(check_logits(logits, check_nan=check_nan, told="probs"))
     probs = torch.softmax(logits.double(), dim=-1)
     weights = _top_k_top_p(logits, probs, top_k, top_p, indices, filter_apply_order)
     return _drawn(weights, indices, generator, seed, offset)[0]
@@ -180,17 +193,26 @@ def top_k_top_p_sampling_from_probs(
     ValueError for another order. At a vocabulary of 65536 or more and an int top_k of at most 256 without
     indices, top_k_first takes exactly top_k tokens and breaks ties (the library: in any way; here: lower ids win).
     """
-    _check_probs(probs, check_nan, return_valid)
+    fault = _check_probs(probs, check_nan, return_valid)
+    if fault is not None:
+        probs = probs.float().nan_to_num(0.0).clamp(min=0.0)
     weights = _top_k_top_p(probs, probs.double(), top_k, top_p, indices, filter_apply_order)
-    return _answer(_drawn(weights, indices, generator, seed, offset), return_valid)
+    as_it_is = None
+    # The other order scales what top-k keeps to sum 1.
+    if fault is not None and filter_apply_order == "joint":
+        filters = {"k": _parameter("top_k", top_k, probs), "p": _parameter("top_p", top_p, probs)}
+        as_it_is = Undistributed(probs, **filters)
+    return _answer(_drawn(weights, indices, generator, seed, offset, as_it_is), return_valid)
 
 
 def top_p_renorm_probs(
     probs: torch.Tensor, top_p: torch.Tensor | float, is_deterministic: bool = False
 ) -> torch.Tensor:
     """What top-p keeps, scaled to sum 1; the rest 0. float32 [rows, vocabulary]."""
-    _check_probs(probs, check_nan=False, empty_allowed=True)
-    return renormalised(probs, top_p_keeps(probs.double(), _parameter("top_p", top_p, probs))).float()
+    _check_probs(probs, check_nan=False, empty_allowed=True, drawn=False)
+    # The largest stays whatever top_p is.
+    p = _parameter("top_p", top_p, probs).clamp(min=torch.finfo(torch.float32).tiny)
+    return renormalised(probs, top_p_keeps(probs.double(), p)).float()
 
 
 top_p_renorm_prob = top_p_renorm_probs
@@ -202,9 +224,8 @@ def top_k_renorm_probs(
     """The top_k probabilities and what ties with the last, scaled to sum 1; the rest 0. Of probs' type: float32,
     float16 or bfloat16 (AssertionError otherwise)."""
     require_context()
-    settle(check_matrix("probs", probs, asserted=True), "rows", during="run")
-    found = check_probs(probs, check_nan=False, empty_allowed=True, any_sum=True)
-    settle(found, "rows", during="run")
+    acted(check_matrix("probs", probs, asserted=True))
+    acted(check_probs(probs, check_nan=False, empty_allowed=True, any_sum=True, drawn=False))
     return renormalised(probs, top_k_keeps(probs, _parameter("top_k", top_k, probs))).to(probs.dtype)
 
 
@@ -214,25 +235,54 @@ top_k_renorm_prob = top_k_renorm_probs
 def top_k_mask_logits(logits: torch.Tensor, top_k: torch.Tensor | int) -> torch.Tensor:
     """The top_k logits and what ties with the last, the rest -inf. Of logits' type, as in `top_k_renorm_probs`."""
     require_context()
-    settle(check_matrix("logits", logits, asserted=True), "rows", during="run")
-    settle(check_logits(logits, empty_allowed=True), "rows", during="run")
+    acted(check_matrix("logits", logits, asserted=True))
+    acted(check_logits(logits, empty_allowed=True))
     return logits.masked_fill(~top_k_keeps(logits, _parameter("top_k", top_k, logits)), -torch.inf)
 
 
-def _check_probs(probs: torch.Tensor, check_nan: bool, empty_allowed: bool, *, any_sum: bool = False) -> None:
+@dataclass(frozen=True)
+class Undistributed:
+    """Rows [B, V] that are no distributions, and the filters that they go through: k, p [B] or None."""
+
+    probs: torch.Tensor
+    k: torch.Tensor | None = None
+    p: torch.Tensor | None = None
+
+    def draw(
+        self, indices: torch.Tensor | None, numbers: Iterator[torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """A token for each output, as the kernels draw from such rows."""
+        told = [None if given is None else _rows_of(given, indices) for given in (self.probs, self.k, self.p)]
+        assert told[0] is not None
+        return draw_by_rejection(told[0], numbers, told[1], told[2])
+
+
+def _rows_of(rows: torch.Tensor, indices: torch.Tensor | None) -> torch.Tensor:
+    """rows[indices]; behind the last row lie zeros."""
+    if indices is None:
+        return rows
+    return torch.cat([rows, torch.zeros_like(rows[:1])])[indices.long().clamp(0, len(rows))]
+
+
+def _check_probs(
+    probs: torch.Tensor, check_nan: bool, empty_allowed: bool, *, any_sum: bool = False, drawn: bool = True
+) -> Outcome | None:
+    """What is wrong with the rows in a way that the kernels don't notice, None if nothing is."""
     require_context()
-    settle(check_matrix("probs", probs), "rows", during="run")
-    found = check_probs(probs, check_nan=check_nan, empty_allowed=empty_allowed, any_sum=any_sum)
-    settle(found, "rows", during="run")
+    kind = acted(check_matrix("probs", probs))
+    told = {"check_nan": check_nan, "empty_allowed": empty_allowed, "any_sum": any_sum, "drawn": drawn}
+    return acted(check_probs(probs, **told)) or kind
 
 
 def _parameter(name: str, given: torch.Tensor | float, rows: torch.Tensor) -> torch.Tensor:
-    """One entry a row, in the type that the library brings it to: int32 for top_k, float32 for the others."""
-    settle(check_parameter(name, given, rows.shape[0]), "rows", during="run")
+    """One entry a row, in the type that the library brings it to: int32 for top_k, float32 for the others. A negative
+    top_k is a huge one: it is read as an unsigned number."""
+    acted(check_parameter(name, given, rows.shape[0]))
     if name == "top_k":
         limit = rows.shape[1]
         given = given.clamp(max=limit) if isinstance(given, torch.Tensor) else min(given, limit)
-        return _column(given, rows.shape[0], torch.int32)
+        column = _column(given, rows.shape[0], torch.int32)
+        return column.masked_fill(column < 0, limit)
     return _column(given, rows.shape[0], torch.float32)
 
 
@@ -256,7 +306,7 @@ def _top_k_top_p(
     k, p = _parameter("top_k", top_k, given), _parameter("top_p", top_p, given)
     if order == "joint":
         return renormalised(probs, top_k_keeps(probs.float(), k) & top_p_keeps(probs, p))
-    fast = indices is None and isinstance(top_k, int) and top_k <= FAST_TOP_K
+    fast = indices is None and isinstance(top_k, int) and 0 < top_k <= FAST_TOP_K
     if fast and given.shape[1] >= FAST_VOCABULARY and top_k < given.shape[1]:
         among = renormalised(probs, exactly_top_k(given, int(top_k)))
     else:
@@ -270,17 +320,21 @@ def _drawn(
     generator: torch.Generator | None,
     seed: Seed,
     offset: Seed,
+    as_it_is: Undistributed | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A token for each output of the type of indices (int32 without), and whether its row had any."""
-    settle(check_indices(indices, weights.shape[0]), "rows", during="run")
+    """A token for each output of the type of indices (int32 without), and whether its row had any. as_it_is: takes the
+    place of the weights."""
+    acted(check_indices(indices, *weights.shape))
     outputs = weights.shape[0] if indices is None else len(indices)
-    settle(check_seeds(seed, offset, outputs), "rows", during="run")
-    settle(check_generator(generator), "rows", during="run")
+    acted(check_seeds(seed, offset, outputs))
+    acted(check_generator(generator))
     if seed is None or offset is None:
         seed, offset = int(torch.randint(2**62, (), generator=generator)), 0
-    told = uniform(_entries(seed, outputs), _entries(offset, outputs))
-    rows = weights if indices is None else weights[indices.long()]
-    tokens, valid = draw(rows, told)
+    numbers = uniforms(_entries(seed, outputs), _entries(offset, outputs))
+    if as_it_is is not None:
+        tokens, valid = as_it_is.draw(indices, numbers)
+    else:
+        tokens, valid = draw(_rows_of(weights, indices), next(numbers))
     return tokens.to(torch.int32 if indices is None else indices.dtype), valid
 
 

@@ -39,13 +39,17 @@ def merge_state_v2(
         refusal = raises(RuntimeError, f"headsize must be multiple of pack_size:{pack}", "run")
         wide = Finding(m.HEAD_NOT_PACKED, "v_a", {"value": v_a.shape[-1], "pack": pack}, refusal)
         settle([wide], "rows", during="run")
-    both = ((s_a == -math.inf) & (s_b == -math.inf)).nonzero().tolist()
+    empty = (s_a == -math.inf) & (s_b == -math.inf)
     settle(
-        (Finding(m.BOTH_EMPTY, "s_a", {"position": f"{at[0]}, {at[1]}"}) for at in both[:1]),
+        (
+            Finding(m.BOTH_EMPTY, "s_a", {"position": f"{at[0]}, {at[1]}"})
+            for at in empty.nonzero().tolist()[:1]
+        ),
         "rows",
         during="run",
     )
     v, s = merged(torch.stack([v_a, v_b], dim=1), torch.stack([s_a, s_b], dim=1), base=math.e)
+    v, s = v.masked_fill(empty.unsqueeze(-1), math.nan), s.masked_fill(empty, math.nan)
     if v_merged is not None:
         require_tensors(v_merged=(v_merged, (3,)))
         require_rows(v_merged=(v_merged, v_a.shape, v_a.dtype))

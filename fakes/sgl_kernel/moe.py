@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 from fake_kernels.checks_moe import check_alignment, check_routing
-from fake_kernels.checks_rows import require_numbers
-from fake_kernels.findings import require_context, settle
+from fake_kernels.checks_rows import acted, require_numbers
+from fake_kernels.findings import require_context
+from fake_kernels.memory import memory
 from fake_kernels.moe import aligned, routed
 
 
@@ -36,14 +37,21 @@ def moe_align_block_size(
         "cumsum_buffer": cumsum_buffer,
     }
     found = check_alignment(topk_ids, num_experts, block_size, buffers, ignore_invalid_expert)
-    settle(found, "rows", during="run")
+    acted(found)
     blocks = aligned(topk_ids, num_experts, block_size, ignore_invalid_expert)
     if pad_sorted_token_ids:
         sorted_token_ids.fill_(topk_ids.numel())
     places = (blocks.pairs >= 0).nonzero().flatten()
-    sorted_token_ids.view(-1)[places] = blocks.pairs[places].int()
-    experts_ids.view(-1)[: len(blocks.experts)] = blocks.experts
-    num_tokens_post_pad.view(-1)[0] = len(blocks.pairs)
+    _put(sorted_token_ids, places, blocks.pairs[places])
+    _put(experts_ids, torch.arange(len(blocks.experts)), blocks.experts)
+    _put(num_tokens_post_pad, torch.zeros(1, dtype=torch.int64), torch.tensor([len(blocks.pairs)]))
+
+
+def _put(buffer: torch.Tensor, places: torch.Tensor, values: torch.Tensor) -> None:
+    """buffer[places] = values, also behind the buffer's end, as far as its memory goes."""
+    held = memory(buffer, int(places.max()) + 1) if len(places) else buffer
+    inside = places < len(held)
+    held[places[inside]] = values[inside].to(buffer.dtype)
 
 
 def topk_softmax(
@@ -62,7 +70,7 @@ def topk_softmax(
     id comes first (so the kernel for 2^n experts; for other numbers it is not specified).
     """
     require_numbers(moe_softcapping=moe_softcapping, renormalize=renormalize)
-    settle(check_routing(topk_weights, topk_ids, gating_output, correction_bias), "rows", during="run")
+    acted(check_routing(topk_weights, topk_ids, gating_output, correction_bias))
     top_k = topk_weights.shape[1]
     weights, ids = routed(gating_output, top_k, renormalize, moe_softcapping, correction_bias)
     topk_weights.copy_(weights)

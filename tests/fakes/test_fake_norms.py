@@ -157,6 +157,10 @@ REFUSED: dict[str, tuple[str, str, Callable[[], Any]]] = {
 }
 
 
+MEASURED = ("both empty", "a slice of a wider projection")
+"""What faithful mode makes of these is in test_fake_measured_rows.py."""
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_shapes_and_types_are_checked(name: str) -> None:
     code, argument, call = REFUSED[name]
@@ -164,5 +168,7 @@ def test_shapes_and_types_are_checked(name: str) -> None:
         call()
     assert (caught.value.code, caught.value.argument) == (code, argument)
     assert caught.value.text("zh")
+    if name in MEASURED:
+        return
     with mode.use("faithful"), pytest.raises((NotImplementedError, ValueError, AssertionError, RuntimeError)):
         call()

@@ -54,33 +54,34 @@ ids, ragged, cached = (
 )
 
 UNMEASURED: dict[str, tuple[str, str, Callable[[], Any]]] = {
-    "odd": ("rotary_dim_wrong", "rotary_dim", lambda: ids(Q, K, IDS, rotary_dim=31)),
-    "wider than the head": ("rotary_dim_wrong", "rotary_dim", lambda: ids(Q, K, IDS, rotary_dim=128)),
-    "halves of 12": ("rotary_dim_unaligned", "rotary_dim", lambda: ids(Q, K, IDS, rotary_dim=24)),
-    "pairs of 4": (
+    "odd, in pairs": (
+        "rotary_dim_wrong",
+        "rotary_dim",
+        lambda: ids(Q, K, IDS, rotary_dim=31, interleave=True),
+    ),
+    "negative": ("rotary_dim_wrong", "rotary_dim", lambda: ids(Q, K, IDS, rotary_dim=-2)),
+    "a cache of 12 in pairs": (
         "rotary_dim_unaligned",
         "rotary_dim",
-        lambda: ids(Q, K, IDS, rotary_dim=12, interleave=True),
+        lambda: cached(IDS, *FLAT, 64, torch.zeros(4, 12), False),
     ),
-    "too few positions": ("rows_differ", "pos_ids", lambda: ids(Q, K, IDS[:2])),
-    "negative position": ("position_negative", "pos_ids", lambda: ids(Q, K, i32(0, -1, 2))),
-    "positions in float": ("not_integers", "pos_ids", lambda: ids(Q, K, IDS.float())),
+    "a cache of nothing": (
+        "rotary_dim_wrong",
+        "rotary_dim",
+        lambda: cached(IDS, *FLAT, 64, CACHE[:, :0].clone()),
+    ),
+    "too many positions": ("rows_differ", "pos_ids", lambda: ids(Q, K, i32(0, 1, 2, 3))),
+    "too few positions for a cache": ("rows_differ", "positions", lambda: cached(IDS[:2], *FLAT, 64, CACHE)),
+    "negative position in a cache": (
+        "position_negative",
+        "positions",
+        lambda: cached(i32(0, -1, 2), *FLAT, 64, CACHE),
+    ),
     "k of another type": ("dtypes_differ", "k", lambda: ids(Q, K.half(), IDS)),
     "double": ("dtypes_differ", "q", lambda: ids(Q.double(), K.double(), IDS)),
-    "indptr ends early": ("indptr_wrong", "indptr", lambda: ragged(Q, K, i32(0, 2), i32(0))),
     "indptr starts late": ("indptr_wrong", "indptr", lambda: ragged(Q, K, i32(1, 3), i32(0))),
     "indptr decreases": ("indptr_wrong", "indptr", lambda: ragged(Q, K, i32(0, 4, 3), i32(0, 0))),
     "negative offset": ("position_negative", "offsets", lambda: ragged(Q, K, i32(0, 3), i32(-1))),
-    "position beyond the cache": (
-        "position_out_of_cache",
-        "positions",
-        lambda: cached(i32(0, 1, 4), *FLAT, 64, CACHE),
-    ),
-    "strided q": (
-        "last_dim_not_contiguous",
-        "q",
-        lambda: ids(torch.zeros(3, 64, 2).transpose(1, 2), K, IDS),
-    ),
 }
 
 NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {

@@ -70,55 +70,34 @@ MASKED = torch.full((1, 3), -torch.inf)
 f = flashinfer
 
 UNMEASURED: dict[str, tuple[str, str, Callable[[], Any]]] = {
-    "NaN": ("row_has_nan", "probs", lambda: f.sampling_from_probs(NAN)),
-    "NaN in logits": ("row_has_nan", "logits", lambda: f.softmax(NAN)),
-    "logits as probs": ("row_has_negative", "probs", lambda: f.top_p_sampling_from_probs(NEGATIVE, 0.9)),
-    "filtered, not scaled": (
-        "row_not_normalised",
-        "probs",
-        lambda: f.top_k_sampling_from_probs(HALF_SUM, 2),
-    ),
-    "not scaled for top-p": ("row_not_normalised", "probs", lambda: f.top_p_renorm_probs(HALF_SUM, 0.9)),
-    "nothing to draw": ("row_is_empty", "probs", lambda: f.sampling_from_probs(EMPTY)),
-    "everything masked": ("row_is_empty", "logits", lambda: f.sampling_from_logits(MASKED)),
-    "temperature 0": ("temperature_not_positive", "temperature", lambda: f.softmax(P, 0.0)),
-    "temperature 0 in a row": (
-        "temperature_not_positive",
-        "temperature",
-        lambda: f.softmax(P, torch.tensor([1.0, 0.0])),
-    ),
-    "top_k 0": ("parameter_out_of_range", "top_k", lambda: f.top_k_sampling_from_probs(P, 0)),
-    "top_k -1 in a row": (
-        "parameter_out_of_range",
-        "top_k",
-        lambda: f.top_k_mask_logits(P, torch.tensor([3, -1])),
-    ),
-    "top_p 0": ("parameter_out_of_range", "top_p", lambda: f.top_p_sampling_from_probs(P, 0.0)),
-    "top_p in percent": ("parameter_out_of_range", "top_p", lambda: f.top_p_renorm_probs(P, 90.0)),
-    "min_p above 1": ("parameter_out_of_range", "min_p", lambda: f.min_p_sampling_from_probs(P, 1.5)),
-    "top_k as a share": ("parameter_type", "top_k", lambda: f.top_k_renorm_probs(P, 0.5)),
-    "top_k as floats": (
+    "NaN in a renorm": ("row_has_nan", "probs", lambda: f.top_k_renorm_probs(NAN, 2)),
+    "negative in a renorm": ("row_has_negative", "probs", lambda: f.top_p_renorm_probs(NEGATIVE, 0.5)),
+    "temperature NaN": ("temperature_not_positive", "temperature", lambda: f.softmax(P, float("nan"))),
+    "top_p NaN": ("parameter_out_of_range", "top_p", lambda: f.top_p_sampling_from_probs(P, float("nan"))),
+    "top_k in parts": (
         "parameter_type",
         "top_k",
-        lambda: f.top_k_sampling_from_probs(P, torch.tensor([1.0, 2.0])),
+        lambda: f.top_k_sampling_from_probs(P, torch.tensor([1.5, 2.0])),
     ),
-    "top_p as integers": (
+    "top_p as a flag": (
         "parameter_type",
         "top_p",
-        lambda: f.top_p_sampling_from_probs(P, torch.tensor([1, 1])),
+        lambda: f.top_p_sampling_from_probs(P, torch.tensor([True, True])),
     ),
-    "indices as floats": (
+    "strided indices": (
         "indices_wrong",
         "indices",
-        lambda: f.sampling_from_probs(P, torch.tensor([0.0])),
+        lambda: f.sampling_from_probs(P, torch.tensor([0, 1, 1, 0])[::2]),
     ),
-    "a row that isn't there": (
+    "a row in front of the first": (
         "index_out_of_range",
         "indices",
-        lambda: f.sampling_from_probs(P, torch.tensor([0, 2])),
+        lambda: f.sampling_from_probs(P, torch.tensor([0, -1])),
     ),
-    "seed alone": ("seed_alone", "seed", lambda: f.sampling_from_probs(P, seed=3)),
-    "integers": ("dtypes_differ", "probs", lambda: f.sampling_from_probs(torch.tensor([[0, 1]]))),
+    "logits in integers": ("dtypes_differ", "logits", lambda: f.sampling_from_logits(torch.tensor([[0, 1]]))),
+    "NaN in logits": ("row_has_nan", "logits", lambda: f.softmax(NAN)),
+    "not scaled for top-p": ("row_not_normalised", "probs", lambda: f.top_p_renorm_probs(HALF_SUM, 0.9)),
+    "everything masked": ("row_is_empty", "logits", lambda: f.sampling_from_logits(MASKED)),
 }
 
 NOTICED: dict[str, tuple[str, type[Exception], str, Callable[[], Any]]] = {

@@ -13,14 +13,15 @@ from fake_kernels import mistakes_indptr as mi
 from fake_kernels.checks_ragged import check_tensors
 from fake_kernels.checks_values import check_tensors as check_given
 from fake_kernels.findings import Finding
-from fake_kernels.outcomes import raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, raises
 
 
 @dataclass(frozen=True)
 class Blocks:
     """A mask of M x N in blocks of R x C: indptr int32 [block rows + 1], indices int32 [blocks], as in BSR.
 
-    mask: bool [blocks, R, C] or None. The last block row may be short, block columns may not.
+    mask: bool [blocks, R, C] or None. The last block row may be short, block columns may not. kv: heads and head_dim of
+    K and V.
     """
 
     indptr: torch.Tensor
@@ -30,6 +31,7 @@ class Blocks:
     R: int
     C: int
     mask: torch.Tensor | None = None
+    kv: tuple[int, int] = (1, 1)
 
     def findings(self, group: int, uses_mask: bool) -> Iterator[Finding]:
         """Everything wrong with it. group: query heads a KV head."""
@@ -43,13 +45,15 @@ class Blocks:
                 yield Finding(mi.KV_INDPTR_NOT_INT32, name, {"dtype": dtype})
         sizes = {"M": self.M, "N": self.N, "R": self.R, "C": self.C}
         if self.C < 1 or self.N % max(1, self.C):
-            yield Finding(m.BLOCK_COLUMNS, "C", sizes)
+            heads, dim = self.kv
+            told = sizes | {"heads": heads, "dim": dim, "size": self.N * heads * dim}
+            yield Finding(m.BLOCK_COLUMNS, "C", told, UNMEASURED if self.C < 1 else None)
             return
         rows = -(-self.M // max(1, self.R))
         if len(self.indptr) != rows + 1:
             params = {"got": len(self.indptr), "blocks": rows, "expected": rows + 1}
-            yield Finding(m.BLOCK_ROWS, "indptr", sizes | params)
-            return
+            outcome = HARMLESS if len(self.indptr) > rows + 1 and not uses_mask else UNMEASURED
+            yield Finding(m.BLOCK_ROWS, "indptr", sizes | params, outcome)
         yield from self._content_findings(sizes)
         if self.R > 1 and self.R * group < 4 and not uses_mask:
             yield Finding(m.BLOCK_SMALL, "R", sizes | {"group": group})
@@ -58,7 +62,8 @@ class Blocks:
         if self.mask is not None and list(self.mask.shape) != [len(self.indices), self.R, self.C]:
             expected = str([len(self.indices), self.R, self.C])
             params = {"shape": list(self.mask.shape), "expected": expected}
-            yield Finding(m.BLOCK_MASK_SHAPE, "mask", params)
+            narrow = self.mask.shape[:-1] == (len(self.indices), self.R) and self.mask.shape[-1] < self.C
+            yield Finding(m.BLOCK_MASK_SHAPE, "mask", params, GARBAGE if narrow else UNMEASURED)
 
     def _content_findings(self, sizes: dict[str, int]) -> Iterator[Finding]:
         entries = self.indptr.tolist()

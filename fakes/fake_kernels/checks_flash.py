@@ -5,7 +5,7 @@ Entries of the page table beyond a request's length are padding and never looked
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,9 +17,15 @@ from fake_kernels.checks_values import check_numbers, check_tensors
 from fake_kernels.findings import Finding, Mistake
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR, NOT_A_VECTOR
 from fake_kernels.mistakes_values import NOT_A_PAIR
-from fake_kernels.outcomes import Outcome, raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, Outcome, raises
 
-_BATCH_SIZES = "batch_size must be equal to batch_size_k"
+_OTHER_BATCH = "batch_size must be equal to batch_size_k"
+_NEAR_ROWS = 1 << 14
+"""How far beyond its rows a running sum may reach and be acted out; measured were 21 rows."""
+
+BATCH_SIZES = raises(RuntimeError, _OTHER_BATCH, "run")
+"""Running sums of another number of requests than the page table has rows, or the other running sum entries."""
+
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -88,7 +94,8 @@ def _check_types(call: FlashCall) -> Iterator[Finding]:
             dtype = str(tensor.dtype).removeprefix("torch.")
             params = {"dtype": dtype, "real_name": real_name, "real_dtype": real_dtype}
             yield Finding(m.NOT_INT32, name, params)
-        if tensor.numel() > 1 and tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
+        copied = name != "cache_seqlens"  # by the library's own Python, which leaves this one out
+        if not copied and tensor.numel() > 1 and tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
             yield Finding(m.NOT_CONTIGUOUS, name, {"stride": list(tensor.stride())})
     if call.q.dtype not in _DTYPES:
         yield Finding(m.DTYPE, "q", {"value": str(call.q.dtype)})
@@ -143,18 +150,37 @@ def check_sinks(q: torch.Tensor, sinks: torch.Tensor | None) -> Iterator[Finding
     yield from check_sink_shape("sinks", sinks, q.shape[-2], types)
 
 
-def check_sums(name: str, sums: torch.Tensor, end: int, mistake: Mistake) -> Iterator[Finding]:
-    """Whether a running sum of tokens starts at 0, never decreases and ends at `end`, the rows it divides."""
+def check_sums(
+    name: str,
+    sums: torch.Tensor,
+    end: int,
+    mistake: Mistake,
+    *,
+    noticed: Outcome | None,
+    reads_on: bool = False,
+) -> Iterator[Finding]:
+    """Whether a running sum of tokens starts at 0, never decreases and ends at `end`, the rows it divides.
+
+    noticed: the library's error where it has the entries of another number of requests. reads_on: it may end beyond the
+    rows, which are read past their end then.
+    """
     entries = sums.tolist()
-    for problem, problem_zh, wrong in (
-        ("it needs at least two entries", "至少要有两项", len(entries) < 2),
-        ("it must start at 0", "必须从 0 开始", bool(entries) and entries[0] != 0),
-        ("it must not decrease", "不能变小", any(b < a for a, b in pairwise(entries))),
-        (f"it must end at {end}", f"最后一项必须是 {end}", bool(entries) and entries[-1] != end),
+    room = end + _NEAR_ROWS if reads_on else end
+    inside = GARBAGE if entries and min(entries) >= 0 and max(entries) <= room else UNMEASURED
+    for problem, problem_zh, wrong, outcome in (
+        ("it needs at least two entries", "至少要有两项", len(entries) < 2, UNMEASURED),
+        ("it must start at 0", "必须从 0 开始", bool(entries) and entries[0] != 0, inside),
+        ("it must not decrease", "不能变小", any(b < a for a, b in pairwise(entries)), inside),
+        (
+            f"it must end at {end}",
+            f"最后一项必须是 {end}",
+            bool(entries) and entries[-1] != end,
+            inside if entries and entries[-1] > end else UNMEASURED,
+        ),
     ):
         if wrong:
             params = {"entries": str(entries[:9]), "problem": problem, "problem_zh": problem_zh}
-            yield Finding(mistake, name, params)
+            yield Finding(mistake, name, params, noticed if noticed and len(entries) > 1 else outcome)
             return
 
 
@@ -164,19 +190,31 @@ def _check_q_split(call: FlashCall) -> Iterator[Finding]:
     if call.max_seqlen_q is None:
         yield Finding(m.MAX_SEQLEN_Q_MISSING, "max_seqlen_q")
         return
-    yield from check_sums("cu_seqlens_q", call.cu_seqlens_q, call.q.shape[0], m.CU_SEQLENS_Q_SHAPE)
+    caches = call.k_cache if call.page_table is None else call.page_table
+    noticed = None
+    if list(caches.shape[:1]) != [call.batch]:
+        noticed = BATCH_SIZES
+    elif tuple(call.cache_seqlens.shape) != (call.batch,):
+        noticed = m.CACHE_SEQLENS_SHAPE.outcome("sgl")
+    sums, end = call.cu_seqlens_q, call.q.shape[0]
+    yield from check_sums("cu_seqlens_q", sums, end, m.CU_SEQLENS_Q_SHAPE, noticed=noticed)
 
 
 def _check_longest_q(call: FlashCall) -> Iterator[Finding]:
     if call.cu_seqlens_q is None or call.max_seqlen_q is None:
         return
     rows = [b - a for a, b in pairwise(call.cu_seqlens_q.tolist())]
-    if max(rows) > call.max_seqlen_q:
-        yield Finding(
-            m.MAX_SEQLEN_Q_TOO_SMALL,
-            "max_seqlen_q",
-            {"value": call.max_seqlen_q, "request": rows.index(max(rows)), "needed": max(rows)},
-        )
+    group = call.q.shape[-2] // max(1, call.k_cache.shape[2])
+    yield from check_longest_q(rows, call.max_seqlen_q, group)
+
+
+def check_longest_q(rows: Sequence[int], max_seqlen_q: int, group: int) -> Iterator[Finding]:
+    """Whether max_seqlen_q is enough for requests of so many rows."""
+    needed = max(rows)
+    if needed > max_seqlen_q:
+        params = {"value": max_seqlen_q, "request": rows.index(needed), "needed": needed}
+        within = needed <= m.reached(max_seqlen_q, max(1, group))
+        yield Finding(m.MAX_SEQLEN_Q_TOO_SMALL, "max_seqlen_q", params, HARMLESS if within else None)
 
 
 def _check_index_shapes(call: FlashCall) -> Iterator[Finding]:
@@ -194,7 +232,7 @@ def _check_index_shapes(call: FlashCall) -> Iterator[Finding]:
             yield Finding(m.NO_PAGE_TABLE, "page_table", params)
     elif table.ndim != 2 or table.shape[0] != call.batch:
         shape = "page_table must have shape (batch_size_k, max_num_pages_per_seq)"
-        message = _BATCH_SIZES if table.ndim == 2 else shape
+        message = _OTHER_BATCH if table.ndim == 2 else shape
         params = {"got": list(table.shape), "expected": call.batch, "message": message}
         yield Finding(m.PAGE_TABLE_SHAPE, "page_table", params)
 

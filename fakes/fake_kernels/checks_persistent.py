@@ -13,6 +13,7 @@ from fake_kernels import mistakes_indptr as mi
 from fake_kernels import mistakes_persistent as m
 from fake_kernels.checks_paged import PagedMetadata, check_metadata
 from fake_kernels.findings import Finding
+from fake_kernels.outcomes import GARBAGE, UNMEASURED, raises
 
 
 def check_batch(meta: PagedMetadata) -> Iterator[Finding]:
@@ -23,13 +24,19 @@ def check_batch(meta: PagedMetadata) -> Iterator[Finding]:
     assert meta.qo_indptr is not None
     lengths = meta.last_page_len
     if lengths.dtype != torch.int32:
-        dtype = str(lengths.dtype).removeprefix("torch.")
-        yield Finding(m.KV_LEN_NOT_INT32, meta.last_name, {"dtype": dtype})
+        dtype = {"dtype": str(lengths.dtype).removeprefix("torch.")}
+        outcome = GARBAGE if lengths.dtype == torch.int64 else UNMEASURED
+        yield Finding(m.KV_LEN_NOT_INT32, meta.last_name, dtype, outcome)
     if lengths.numel() > 1 and lengths.stride(0) != 1:
         yield Finding(mi.NOT_CONTIGUOUS, meta.last_name, {"stride": lengths.stride(0)})
     requests = len(meta.qo_indptr) - 1
     if len(meta.kv_indptr) == requests + 1 and len(lengths) != requests:
-        yield Finding(m.KV_LEN_COUNT, meta.last_name, {"got": len(lengths), "expected": requests})
+        params = {"got": len(lengths), "expected": requests}
+        outcome = GARBAGE
+        if len(lengths) > requests:
+            last = f"qo_indptr[{requests + 1}]0 - qo_indptr[{requests}]{int(meta.qo_indptr[-1])}"
+            outcome = raises(RuntimeError, f"{last} should be non-negative")
+        yield Finding(m.KV_LEN_COUNT, meta.last_name, params, outcome)
         return
     # The paged checks want a last_page_len; a full one is never wrong.
     full = lengths.new_full(lengths.shape, max(1, min(meta.page_size, 2**31 - 1)), dtype=torch.int32)

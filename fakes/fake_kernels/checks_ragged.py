@@ -11,7 +11,7 @@ from fake_kernels import mistakes_wrappers as m
 from fake_kernels.checks_paged import check_heads, first_decrease
 from fake_kernels.findings import Finding
 from fake_kernels.mistakes_calls import LAST_DIM_STRIDE
-from fake_kernels.outcomes import UNMEASURED, Path, raises
+from fake_kernels.outcomes import DIVISION_BY_ZERO, GARBAGE, UNMEASURED, Path, raises
 from fake_kernels.reference import Layout
 
 
@@ -63,16 +63,21 @@ def check_ragged(qo_indptr: torch.Tensor, kv_indptr: torch.Tensor) -> Iterator[F
     decrease = first_decrease(lengths)
     if decrease is not None:
         params = decrease | {"position": decrease["next"], "value": decrease["after"]}
+        params |= {"previous": decrease["next"] - 1, "length": decrease["after"] - decrease["before"]}
         yield Finding(m.RAGGED_DECREASING, "kv_indptr", params)
     if lengths[0] != 0:
         yield Finding(m.RAGGED_START, "kv_indptr", {"position": 0, "value": lengths[0]})
 
 
-def check_kv_rows(rows: int, **kv: torch.Tensor) -> Iterator[Finding]:
-    """Whether k and v, [rows, ...], end where kv_indptr does."""
+def check_kv_rows(rows: int, qo_heads: int, path: Path, **kv: torch.Tensor) -> Iterator[Finding]:
+    """Whether k and v, [rows, heads, ...], end where kv_indptr does."""
     for name, tensor in kv.items():
-        if tensor.shape[0] != rows:
-            yield Finding(m.RAGGED_KV_ROWS, name, {"got": tensor.shape[0], "expected": rows})
+        if tensor.shape[0] == rows:
+            continue
+        outcome = GARBAGE if tensor.shape[0] < rows else UNMEASURED
+        if path == "fa3" and tensor.shape[1] > qo_heads:
+            outcome = DIVISION_BY_ZERO
+        yield Finding(m.RAGGED_KV_ROWS, name, {"got": tensor.shape[0], "expected": rows}, outcome)
 
 
 def check_layout(layout: str, path: Path) -> Iterator[Finding]:

@@ -1,13 +1,13 @@
-"""The ways to call flash_attn_with_kvcache wrongly, and what FlashAttention 3 of sgl_kernel (sglang-kernel
-0.4.6) did with each on an H200.
+"""The ways to call flash_attn_with_kvcache and flash_attn_varlen_func wrongly, and what FlashAttention 3 of sgl_kernel
+(sglang-kernel 0.4.6) did with each on an H200.
 
-Outcomes are measurements, messages included; entries with only a `note` are known from the source.
+Outcomes are measurements, messages included. What has none nobody measured.
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import GARBAGE, ILLEGAL, NAN, Outcome, raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, ILLEGAL, NAN, Outcome, raises
 
 
 def _says(message: str) -> dict[str, Outcome]:
@@ -35,7 +35,25 @@ NOT_CONTIGUOUS = Mistake(
         "zh": "{argument} 不连续（步长 {stride}）。",
     },
     fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
+    real=_says("seqused_k must be contiguous"),
+    note={
+        "en": "The Python in front of it copies a q, page_table or cu_seqlens_q that isn't, but not cache_seqlens",
+        "zh": "它前面的 Python 会复制不连续的 q、page_table 和 cu_seqlens_q，却不复制 cache_seqlens",
+    },
 )
+
+ROWS_LEFT = Outcome("garbage", message="rows beyond max_seqlen_q")
+"""Garbage in these rows only; the message tells it from other garbage."""
+
+TILE = 64
+"""Packed rows (rows times query heads a KV head) of the smallest tile: a guess at how far the rows reach that are computed
+beyond max_seqlen_q. Measured were 20 of them."""
+
+
+def reached(max_seqlen_q: int, group: int) -> int:
+    """Rows of a request that the tiles for max_seqlen_q cover. group: query heads a KV head."""
+    return -(-max_seqlen_q * group // TILE) * TILE // group
+
 
 MAX_SEQLEN_Q_MISSING = Mistake(
     "max_seqlen_q_missing",
@@ -60,10 +78,12 @@ MAX_SEQLEN_Q_TOO_SMALL = Mistake(
         "en": "pass the largest number of new tokens of any request: {needed}.",
         "zh": "传入各请求新 token 数的最大值：{needed}。",
     },
-    real={"sgl": GARBAGE},
+    real={"sgl": ROWS_LEFT},
     note={
-        "en": "Rows beyond it are not computed: they keep whatever the memory held",
-        "zh": "超出的行不会计算，保留显存里原有的内容",
+        "en": "It decides how many tiles of rows there are. Rows beyond the last tile are not computed, they keep whatever the "
+        "memory held; rows within it are right: of 3, 5 and 2 rows with 2 for it all were",
+        "zh": "它决定有几个行分块。超出最后一块的行不会计算，保留显存里原有的内容；块内的行是对的：各有 3、5、2 行时"
+        "传 2，所有行都对",
     },
 )
 
@@ -76,6 +96,11 @@ CU_SEQLENS_Q_SHAPE = Mistake(
     fix={
         "en": "0 first, then the running sum of new tokens of each request; it ends at q.shape[0].",
         "zh": "先是 0，然后是各请求新 token 数的累加和，最后一项等于 q.shape[0]。",
+    },
+    note={
+        "en": "Only the number of entries is compared, with the rows of page_table. A first entry that isn't 0 and a decrease "
+        "were measured: rows that no request has are not computed",
+        "zh": "只核对项数，与 page_table 的行数比较。测量过第一项不是 0 和中途变小的情况：没有归属的行不会计算",
     },
 )
 
@@ -99,6 +124,11 @@ MAX_SEQLEN_K_TOO_SMALL = Mistake(
         "en": "pass the largest KV length of any request: {needed}.",
         "zh": "传入各请求 KV 长度的最大值：{needed}。",
     },
+    real={"sgl": HARMLESS},
+    note={
+        "en": "Measured once, with 10 for lengths up to 40",
+        "zh": "只测量过一次：长度最大 40 时传 10",
+    },
 )
 
 CU_SEQLENS_K_SHAPE = Mistake(
@@ -110,6 +140,12 @@ CU_SEQLENS_K_SHAPE = Mistake(
     fix={
         "en": "0 first, then the running sum of each request's KV length in tokens; it ends at k.shape[0].",
         "zh": "先是 0，然后是各请求 KV 长度（以 token 计）的累加和，最后一项等于 k.shape[0]。",
+    },
+    note={
+        "en": "Only the number of entries is compared, with cu_seqlens_q. Measured were a first entry that isn't 0, a decrease "
+        "(that request sees nothing) and an end beyond k, whose rows were not there",
+        "zh": "只核对项数，与 cu_seqlens_q 比较。测量过第一项不是 0、中途变小（那个请求什么也看不到）和最后一项超出 k "
+        "的行数的情况",
     },
 )
 
@@ -132,6 +168,11 @@ CACHE_SEQLENS_NEGATIVE = Mistake(
     fix={
         "en": "it is the KV length of the request, new tokens included.",
         "zh": "它是这个请求的 KV 长度，包含新 token。",
+    },
+    real={"sgl": GARBAGE},
+    note={
+        "en": "The request sees nothing and its rows are 0",
+        "zh": "这个请求什么也看不到，它的行全是 0",
     },
 )
 
@@ -229,6 +270,11 @@ PAGE_NEGATIVE = Mistake(
         "en": "only entries beyond the length may be anything; -1 often means a row that was not filled.",
         "zh": "只有超出长度的项可以任意；出现 -1 多半是这一行没有填满。",
     },
+    real={"sgl": GARBAGE},
+    note={
+        "en": "It reads what lies in front of the cache (measured with -1)",
+        "zh": "会读到缓存前面的内存（测量的是 -1）",
+    },
 )
 
 SHAPE = Mistake(
@@ -286,4 +332,11 @@ LAST_DIM_STRIDE = Mistake(
     },
     fix={"en": "call .contiguous().", "zh": "调用 .contiguous()。"},
     real={"sgl": raises(AssertionError, "{argument} must have contiguous last dimension", "run")},
+)
+
+LAST_DIM_STRIDE_VARLEN = Mistake(
+    LAST_DIM_STRIDE.code,
+    what=LAST_DIM_STRIDE.what,
+    fix=LAST_DIM_STRIDE.fix,
+    real=_says("Input tensor must have contiguous last dimension"),
 )

@@ -1,13 +1,13 @@
 """The ways to be wrong about KV without pages and about the levels of a cascade.
 
-Nobody measured these on a GPU. Errors of flashinfer 0.7.2.post1's own Python are outcomes; notes say what
-its source does otherwise, and faithful mode refuses to guess.
+Outcomes were measured on an H200 with flashinfer 0.7.2.post1, or are errors of its own Python. What has neither nobody
+measured: notes say what the source does, and faithful mode refuses to guess.
 """
 
 from __future__ import annotations
 
 from fake_kernels.findings import Mistake
-from fake_kernels.outcomes import raises
+from fake_kernels.outcomes import DIVISION_BY_ZERO, GARBAGE, raises
 
 _SUM = {
     "en": "0 first, then the running sum of each request's KV length in tokens; pages have no place here.",
@@ -39,7 +39,11 @@ RAGGED_START = Mistake(
         "zh": "{argument} 必须从 0 开始；现在第一项是 {value}。",
     },
     fix=_SUM,
-    note={"en": "The planners never look at the first entry", "zh": "各个 planner 都不看第一项"},
+    real=dict.fromkeys(("fa2", "fa3"), GARBAGE),
+    note={
+        "en": "The planners never look at the first entry: the first request begins there",
+        "zh": "各个 planner 都不看第一项：第一个请求就从那里开始",
+    },
 )
 
 RAGGED_DECREASING = Mistake(
@@ -49,9 +53,11 @@ RAGGED_DECREASING = Mistake(
         "zh": "{argument} 变小了：第 {next} 项是 {after}，前一项是 {before}。",
     },
     fix=_SUM,
-    note={
-        "en": "The fa2 planner raises for it, the fa3 planner doesn't look",
-        "zh": "fa2 的 planner 会报错，fa3 的 planner 不检查",
+    real={
+        "fa2": raises(
+            RuntimeError, "kv_indptr[{next}]{after} - kv_indptr[{previous}]{before} should be non-negative"
+        ),
+        "fa3": raises(RuntimeError, "kv_len[{previous}]{length} should be non-negative"),
     },
 )
 
@@ -67,9 +73,11 @@ RAGGED_KV_ROWS = Mistake(
         "zh": "kv_indptr 数的是 token，最后一项等于 k、v 的行数；页数的累加和是给 paged wrapper 的。",
     },
     note={
-        "en": "Rows of k and v are not compared with kv_indptr: too few are read past their end, with too many the "
-        "rest is never seen",
-        "zh": "不会用 kv_indptr 核对 k、v 的行数：少了会读到末尾之外，多了则后面的行永远看不到",
+        "en": "Rows of k and v are not compared with kv_indptr. With too few fa2 reads past their end: right where the missing "
+        "rows lay there, as behind the slice that was measured. fa3 takes zeros for them, and dies of an integer division by "
+        "zero where k has more heads than q (HND given for NHD). More rows than kv_indptr has were not measured",
+        "zh": "不会用 kv_indptr 核对 k、v 的行数。行数少时 fa2 会读到末尾之外：测量的是切片，缺的行正好就在后面，结果碰巧是对的；"
+        "fa3 把缺的行当作 0，如果 k 的头比 q 多（把 HND 当 NHD 传），进程死于整数除以零。行数多于 kv_indptr 的情况没有测量过",
     },
 )
 
@@ -83,11 +91,12 @@ HND_ON_FA3 = Mistake(
         "en": "use NHD (k.transpose(0, 1)) or backend='fa2'; 'auto' is fa3 for half types.",
         "zh": '用 NHD（k.transpose(0, 1)），或者 backend="fa2"；半精度类型的 "auto" 就是 fa3。',
     },
+    real={"fa3": DIVISION_BY_ZERO},
     note={
-        "en": "Measured on a ragged batch: the process dies of an integer division by zero. The source takes sizes of "
-        "NHD whatever the layout: query heads divided by tokens is the size of a group, 0 or a wrong one",
-        "zh": "ragged 的 batch 上测量过：进程死于整数除以零。源码不论布局都按 NHD 取尺寸：query 头数除以 token 数当成组的"
-        "大小，得到 0 或者错的值",
+        "en": "Measured on a ragged batch with more tokens than query heads. The source takes sizes of NHD whatever the "
+        "layout: query heads divided by tokens is the size of a group, 0 or, with few tokens, a wrong one",
+        "zh": "测量的是 ragged 的 batch，token 数多于 query 头数。源码不论布局都按 NHD 取尺寸：query 头数除以 token 数当成组的"
+        "大小，得到 0；token 少时则是错的值",
     },
 )
 
@@ -174,6 +183,7 @@ LEVEL_PAGE_TWICE = Mistake(
         "en": "a level lists only its own pages: those of a shared prefix are left out of the levels below it.",
         "zh": "每层只列自己的页：共享前缀的页不要再列到下面的层里。",
     },
+    real=dict.fromkeys(("fa2", "fa3"), GARBAGE),
     note={
         "en": "The levels' states are merged as if their KV were different: these tokens get twice their weight",
         "zh": "合并各层的状态时认为它们的 KV 互不相同：这些 token 会算两遍权重",

@@ -15,6 +15,7 @@ from fake_kernels.checks_masks import MaskOf
 from fake_kernels.checks_ragged import check_kv_rows, check_layout, check_ragged, check_vectors
 from fake_kernels.checks_values import check_tensors
 from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.memory import longer
 from fake_kernels.mistakes_masks import STALE_MASK
 from fake_kernels.mistakes_wrappers import LAYOUT_SHAPE
 
@@ -241,7 +242,11 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
                 settle([Finding(LAYOUT_SHAPE, name, params)], path, during="run")
             by_token.append(given if self._kv_layout == "NHD" else given.transpose(0, 1))
         rows = int(plan.arrays["indptr"][-1])
-        settle(check_kv_rows(rows, k=by_token[0], v=by_token[1]), path, during="run")
+        heads = q.shape[1] if q.ndim > 1 else 0
+        found = check_kv_rows(rows, heads, path, k=by_token[0], v=by_token[1])
+        if settle(found, path, during="run") is not None:
+            reads_on = path == "fa2" and self._kv_layout == "NHD"
+            by_token = [longer(tensor, rows, reads_on=reads_on) for tensor in by_token]
         result, natural = self._launch(
             q,
             by_token[0].unsqueeze(1),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -22,12 +23,12 @@ from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
 from fake_kernels.mistakes_indptr import NOT_A_TENSOR
 from fake_kernels.outcomes import NAN, UNMEASURED, Outcome, raises
-from fake_kernels.paged import token_slots
-from fake_kernels.reference import Request, attend
+from fake_kernels.paged import as_read, token_slots
+from fake_kernels.reference import Layout, Request, attend
 from fake_kernels.schedule import Batch
 from fake_kernels.variants import Variant
 
-from flashinfer._cache import page_size_of, unpack_cache
+from flashinfer._cache import kv_heads_of, page_size_of, unpack_cache
 from flashinfer._call_checks import check_dimensions, check_dtypes, check_shapes, check_strides
 from flashinfer._options import DTYPES, canonical_dtype, only_default, refuse_option, require_numbers
 from flashinfer._plan import kept_arguments
@@ -39,10 +40,14 @@ LN2 = math.log(2.0)
 _FLOAT_WORKSPACE_BYTES = 384 * 1024 * 1024
 _INT_WORKSPACE_BYTES = 8 * 1024 * 1024
 
+_UNWRITTEN = 7.0
+"""What rows hold that the kernel doesn't write: on a GPU whatever the memory held."""
+
 
 @dataclass(frozen=True)
 class _Planned:
-    """One plan. `qo_indptr`, `kv_indptr` and `lengths` are copies; `indices` is the caller's tensor, read at run."""
+    """One plan. `qo_indptr`, `kv_indptr` and `lengths` are copies; `indices` is the caller's tensor, read at run; `arrays`,
+    which the wrappers' plans keep theirs in, is empty."""
 
     num_qo_heads: int
     num_kv_heads: int
@@ -61,6 +66,32 @@ class _Planned:
     fault: Outcome | None
     path: str = "persistent"
     cache_names: tuple[str, str] = ("kv_cache", "kv_cache")
+    arrays: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def slots(self, request: int, num_pages: int, page_size: int) -> torch.Tensor:
+        """Where the tokens of a request lie in a cache of these sizes: a token's page and its place in it go by the
+        planned page size, a page's place in memory by the cache's."""
+        told = (self.kv_indptr[request], self.lengths[request], self.indices, self.page_size, num_pages)
+        found = token_slots(*told)
+        if page_size == self.page_size:
+            return found
+        page, entry = found.div(self.page_size, rounding_mode="floor"), found % self.page_size
+        return (page * page_size + entry).remainder(num_pages * page_size)
+
+    def heads_of(self, cache: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """The planned KV heads of a cache; those that it doesn't have (a kernel reads on in its memory) go round."""
+        heads = kv_heads_of(cache, layout)
+        if heads == self.num_kv_heads:
+            return cache
+        return cache.index_select(
+            2 if layout == "NHD" else 1, torch.arange(self.num_kv_heads).remainder(heads)
+        )
+
+    def unwritten(self) -> Iterator[tuple[int, int]]:
+        """Rows of q, from and to, that the kernel doesn't write: requests of negative length or without one."""
+        for i, (start, stop) in enumerate(pairwise(self.qo_indptr)):
+            if i >= len(self.lengths) or self.lengths[i] < 0:
+                yield start, stop
 
 
 class BatchAttention(Scheduled):
@@ -163,7 +194,7 @@ class BatchAttention(Scheduled):
             kv_dtype=kv_dtype,
             qo_indptr=qo_indptr.tolist(),
             kv_indptr=kv_indptr.tolist(),
-            lengths=kv_len_arr.tolist(),
+            lengths=as_read(kv_len_arr, len(kv_len_arr)).tolist(),
             indices=kv_indices,
             causal=causal,
             sm_scale=sm_scale,
@@ -223,28 +254,30 @@ class BatchAttention(Scheduled):
         settle(check_tensors("dtype", q=q, **outputs), "persistent", during="run")
         k_cache, v_cache = unpack_cache(kv_cache, self._kv_layout, "persistent")
         found = self._findings(planned, q, k_cache, v_cache, out, lse, logits_soft_cap)
-        fault = planned.fault or settle(found, "persistent", during="run")
+        of_run = settle(found, "persistent", during="run")
+        fault = planned.fault or of_run
         act(fault)
         if fault is not None and fault.kind == "nan":
             nan = torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan)
             self.run_count += 1
             return nan[0] if out is None else out.copy_(nan[0]), nan[1] if lse is None else lse.copy_(nan[1])
+        pages, page_size = k_cache.shape[0], page_size_of(k_cache, self._kv_layout)
         requests = [
-            Request(
-                planned.qo_indptr[i],
-                planned.qo_indptr[i + 1],
-                token_slots(
-                    planned.kv_indptr[i], length, planned.indices, planned.page_size, k_cache.shape[0]
-                ),
-            )
-            for i, length in enumerate(planned.lengths)
+            Request(planned.qo_indptr[i], planned.qo_indptr[i + 1], planned.slots(i, pages, page_size))
+            for i in range(len(planned.lengths))
         ]
         scale = q.shape[-1] ** -0.5 if planned.sm_scale is None else planned.sm_scale
         variant = Variant(scale=scale, causal=planned.causal, soft_cap=logits_soft_cap)
         layout = self._kv_layout
-        result, natural = attend(q, k_cache, v_cache, requests, variant, layout=layout, with_lse=True)
+        # A q of another type is taken for the bits of the planned one.
+        seen = q if q.dtype == k_cache.dtype else q.view(k_cache.dtype)
+        caches = planned.heads_of(k_cache, layout), planned.heads_of(v_cache, layout)
+        result, natural = attend(seen, *caches, requests, variant, layout=layout, with_lse=True)
         assert natural is not None
-        base2 = natural / LN2
+        result, base2 = result.view(q.dtype), natural / LN2
+        for start, stop in planned.unwritten():
+            result[start:stop] = _UNWRITTEN if out is None else out[start:stop]
+            base2[start:stop] = _UNWRITTEN if lse is None else lse[start:stop]
         self.run_count += 1
         return result if out is None else out.copy_(result), base2 if lse is None else lse.copy_(base2)
 
@@ -264,16 +297,24 @@ class BatchAttention(Scheduled):
                 outcome = NAN
             params = {"value": soft_cap, "planned": planned.soft_cap}
             yield Finding(ms.SOFT_CAP_DIFFERS, "logits_soft_cap", params, outcome)
-        yield from check_dtypes(planned, q, k_cache, v_cache)
+        for found in check_dtypes(planned, q, k_cache, v_cache):
+            halves = found.argument == "q" and q.element_size() == planned.q_dtype.itemsize == 2
+            yield replace(found, outcome=ms.UNNOTICED if halves else UNMEASURED)
         yield from check_dimensions(planned, q)
         if q.shape[0] != planned.qo_indptr[-1]:
             yield Finding(m.Q_ROWS, "q", {"value": q.shape[0], "planned": planned.qo_indptr[-1]})
-        yield from check_shapes(planned, q, k_cache, v_cache, self._kv_layout)
+        for found in check_shapes(planned, q, k_cache, v_cache, self._kv_layout):
+            heads = found.params.get("dimension") == "KV heads"
+            yield replace(found, outcome=ms.UNNOTICED if heads else UNMEASURED)
         yield from check_strides(planned, q, k_cache, v_cache)
+        if planned.fault is not None:
+            # Faithful mode, and the plan is wrong already: what follows from that is no second mistake.
+            return
         page_size = page_size_of(k_cache, self._kv_layout)
         if page_size != planned.page_size:
             params = {"value": page_size, "planned": planned.page_size}
-            yield Finding(mp.PAGE_SIZE_DIFFERS, "kv_cache", params)
+            there = k_cache.shape[0] > 0 and page_size > 0
+            yield Finding(mp.PAGE_SIZE_DIFFERS, "kv_cache", params, ms.UNNOTICED if there else UNMEASURED)
         yield from check_pages(planned.indices, planned.kv_indptr[-1], k_cache.shape[0], "kv_indices")
         for name, tensor, shape, dtype in (
             ("out", out, tuple(q.shape), q.dtype),

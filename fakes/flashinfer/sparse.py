@@ -13,6 +13,7 @@ import torch
 from fake_kernels.checks_blocks import Blocks, check_planned_shapes
 from fake_kernels.checks_masks import MaskOf
 from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.memory import longer
 from fake_kernels.mistakes_blocks import BLOCK_O_DTYPE
 from fake_kernels.outcomes import Path
 
@@ -26,6 +27,7 @@ from flashinfer._options import (
     refuse_option,
     require_numbers,
 )
+from flashinfer._plan import Plan
 from flashinfer._sparse import SparseWrapper
 from flashinfer._variable_sparse import VariableBlockSparseAttentionWrapper
 
@@ -84,7 +86,8 @@ class BlockSparseAttentionWrapper(SparseWrapper):
         indptr int32 [ceil(M / R) + 1]: running sum of the blocks of each block row, from 0. indices int32
         [indptr[-1]]: their block columns, 0..N / C - 1. mask bool [blocks, R, C]: what of each block is seen,
         everything if None. packed_mask: its bits in the kernel's order, for one block row.
-        Note that q_data_type and o_data_type are float16 unless given; they must be equal.
+        Note that q_data_type and o_data_type are float16 unless given. They must be equal, but for a bfloat16 output of a
+        float16 q.
         """
         arguments = {name: value for name, value in locals().items() if name != "self"}
         require_context()
@@ -115,20 +118,25 @@ class BlockSparseAttentionWrapper(SparseWrapper):
                 backend = pick_backend(q_dtype, *dims, mask=masked, positions=pos_encoding_mode)
             path = path_of(backend)
         check_positions(pos_encoding_mode, rope_scale, rope_theta, logits_soft_cap, path)
-        blocks = Blocks(indptr, indices, M, N, R, C, mask if packed_mask is None else None)
+        bits = mask if packed_mask is None else None
+        blocks = Blocks(indptr, indices, M, N, R, C, bits, (num_kv_heads, head_dim))
 
         def findings() -> Iterator[Finding]:
             yield from blocks.findings(group, masked)
-            if o_dtype != q_dtype:
+            if o_dtype != q_dtype and (q_dtype, o_dtype) != (torch.float16, torch.bfloat16):
                 params = {"value": str(o_dtype), "planned": str(q_dtype)}
                 yield Finding(BLOCK_O_DTYPE, "o_data_type", params)
 
-        settle(findings(), path, during="plan")
+        fault = settle(findings(), path, during="plan")
         count = len(indptr) - 1
         rows = [min(R, M - i * R) for i in range(count)]
         counts = indptr[1:] - indptr[:-1]
         qo_indptr = torch.tensor([min(i * R, M) for i in range(count + 1)], dtype=torch.int32)
-        given = MaskOf(blocks.flat_mask(), packed_mask, rows, (counts * C).tolist(), ("mask", "packed_mask"))
+        flat = blocks.flat_mask()
+        if flat is not None and fault is not None:  # what lies behind a mask that is too small: zeros
+            needed = sum(r * c for r, c in zip(rows, (counts * C).tolist(), strict=True))
+            flat = torch.cat([flat, flat.new_zeros(max(0, needed - len(flat)))])
+        given = MaskOf(flat, packed_mask, rows, (counts * C).tolist(), ("mask", "packed_mask"))
         plan = self._make_plan(
             {
                 "indptr": ("indptr", indptr),
@@ -150,6 +158,8 @@ class BlockSparseAttentionWrapper(SparseWrapper):
             mask=given,
             cache_names=("k", "v"),
         )
+        plan.fault = plan.fault or fault
+        self._o_dtype = o_dtype
         self._backend, self._taken = backend, path
         self._use_tensor_cores = path != "dec"
         self.M, self.N, self.R, self.C = M, N, R, C
@@ -195,9 +205,11 @@ class BlockSparseAttentionWrapper(SparseWrapper):
         )
         settle(shapes, self._path(), during="run")
         pages = (-1, plan.page_size, plan.num_kv_heads, plan.head_dim)
+        if plan.fault is not None:  # blocks behind the last one
+            k, v = (longer(tensor, self._reach(plan), reads_on=True) for tensor in (k, v))
         with_lse = return_lse or lse is not None
         result, natural = self._launch(q, k.reshape(pages), v.reshape(pages), with_lse=with_lse)
-        return self._results(result, natural, out, lse, asked=return_lse)
+        return self._results(result.to(self._o_dtype), natural, out, lse, asked=return_lse)
 
     def forward(
         self,
@@ -219,6 +231,11 @@ class BlockSparseAttentionWrapper(SparseWrapper):
             pos_encoding_mode, use_fp16_qk_reduction, logits_soft_cap, sm_scale, rope_scale, rope_theta
         )
         return self.run(q, k, v, scale_q, scale_k, scale_v)
+
+    def _reach(self, plan: Plan) -> int:
+        """Columns up to the end of the last block that is asked for."""
+        indices = plan.arrays["indices"]
+        return max(self.N or 0, (int(indices.max()) + 1) * plan.page_size) if len(indices) else self.N or 0
 
     def _check_other_backends(self, block_mask: torch.Tensor | None, *options: object) -> None:
         """Options of backends for other GPUs, which the library refuses on these."""

@@ -16,7 +16,7 @@ from fake_kernels.checks_values import check_tensors
 from fake_kernels.checks_varlen import VarlenCall
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding, act, require_context, settle
-from fake_kernels.mistakes_flash import MAX_SEQLENS_MISSING
+from fake_kernels.mistakes_flash import MAX_SEQLENS_MISSING, ROWS_LEFT, reached
 from fake_kernels.paged import token_slots
 from fake_kernels.reference import Request, attend
 from fake_kernels.variants import Sink, Variant
@@ -124,8 +124,8 @@ def flash_attn_with_kvcache(
     result, lse = attend(rows, k_cache, v_cache, _requests(call), variant, with_lse=return_softmax_lse)
     if fault is not None and fault.kind == "nan":
         result = torch.full_like(result, math.nan)
-    if fault is not None and max_seqlen_q is not None and cu_seqlens_q is not None:
-        _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q)
+    if fault == ROWS_LEFT and max_seqlen_q is not None and cu_seqlens_q is not None:
+        _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q, k_cache.shape[2])
     result = _written(result.view(q.shape), out)
     if lse is None:
         return result
@@ -207,10 +207,11 @@ def flash_attn_varlen_func(
     settle(check_sinks(q, sinks), "sgl", during="run")
     act(fault)
     variant = _variant(q, softmax_scale, causal, window_size, softcap, sinks)
+    k, v = call.caches()
     pools = (k.unsqueeze(1), v.unsqueeze(1))
     result, lse = attend(q, *pools, call.requests(), variant, with_lse=return_softmax_lse)
-    if fault is not None:
-        _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q)
+    if fault == ROWS_LEFT:
+        _leave_unwritten(result, lse, cu_seqlens_q.tolist(), max_seqlen_q, k.shape[1])
     result = _written(result, out)
     return result if lse is None else (result, lse.t().contiguous())
 
@@ -271,13 +272,14 @@ def _requests(call: FlashCall) -> list[Request]:
 
 
 def _leave_unwritten(
-    result: torch.Tensor, lse: torch.Tensor | None, starts: list[int], max_seqlen_q: int
+    result: torch.Tensor, lse: torch.Tensor | None, starts: list[int], max_seqlen_q: int, kv_heads: int
 ) -> None:
     """Rows that the launch grid doesn't reach keep what the memory held; here always the same number."""
+    there = reached(max_seqlen_q, max(1, result.shape[1] // kv_heads))
     for start, stop in pairwise(starts):
-        result[start + max_seqlen_q : stop] = _UNWRITTEN
+        result[start + there : stop] = _UNWRITTEN
         if lse is not None:
-            lse[start + max_seqlen_q : stop] = _UNWRITTEN
+            lse[start + there : stop] = _UNWRITTEN
 
 
 __all__ = ["flash_attn_varlen_func", "flash_attn_with_kvcache"]

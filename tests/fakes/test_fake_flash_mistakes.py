@@ -72,7 +72,7 @@ MISTAKES: dict[str, tuple[Any, str, str, Any]] = {
         lambda c: {"max_seqlen_q": 2},
         "max_seqlen_q_too_small",
         "max_seqlen_q",
-        "garbage",
+        "right",
     ),
     "token positions for pages": (positions, "page_table_holds_token_positions", "page_table", "nan"),
     "every token's position": (every_position, "page_table_holds_token_positions", "page_table", "nan"),
@@ -98,13 +98,13 @@ MISTAKES: dict[str, tuple[Any, str, str, Any]] = {
         lambda c: {"page_table": torch.full_like(c["page_table"], -1)},
         "page_negative",
         "page_table",
-        "unmeasured",
+        "garbage",
     ),
     "cu_seqlens_q without 0": (
         lambda c: {"cu_seqlens_q": i32([3, 4, 9])},
         "cu_seqlens_q_wrong",
         "cu_seqlens_q",
-        "unmeasured",
+        (RuntimeError, "batch_size must be equal to batch_size_k"),
     ),
     "cu_seqlens_q short of q": (
         lambda c: {"cu_seqlens_q": i32([0, 3, 4, 8])},
@@ -196,18 +196,21 @@ def test_faithful(name: str) -> None:
             assert out.shape == right.shape
             if real == "nan":
                 assert bool(out.isnan().all())
+            elif real == "right":
+                assert torch.equal(out, right)
             else:
                 assert not torch.allclose(out, right, atol=1e-2)
                 assert torch.equal(out, flash_attn_with_kvcache(**wrong))
 
 
-def test_too_small_a_max_seqlen_q_leaves_only_the_rows_beyond_it_unwritten() -> None:
-    call = right_call()
+def test_rows_beyond_the_tiles_of_max_seqlen_q_stay_unwritten() -> None:
+    batch = make_batch(KV_LENS, (3, 1, 40))
+    call = right_call() | {"q": batch.q, "cu_seqlens_q": batch.qo_indptr, "max_seqlen_q": 40}
     right, right_lse = flash_attn_with_kvcache(**call, return_softmax_lse=True)
     with mode.use("faithful"):
         out, lse = flash_attn_with_kvcache(**(call | {"max_seqlen_q": 3}), return_softmax_lse=True)
-    wrong = [7, 8]
-    kept = [row for row in range(9) if row not in wrong]
+    wrong = list(range(4 + 16, 44))  # a tile of 64 holds 16 rows of 4 heads a KV head
+    kept = [row for row in range(44) if row not in wrong]
     assert torch.equal(out[kept], right[kept])
     assert torch.equal(lse[:, kept], right_lse[:, kept])
     assert not torch.allclose(out[wrong], right[wrong], atol=1e-2)

@@ -90,11 +90,8 @@ def test_pages_may_have_room_for_more_than_the_length() -> None:
 @pytest.mark.parametrize(
     ("code", "argument", "changes"),
     [
-        ("kv_len_not_int32", "kv_len_arr", {"kv_len_arr": torch.tensor(KV_LENS)}),
-        ("kv_len_wrong_count", "kv_len_arr", {"kv_len_arr": i32(KV_LENS[:2])}),
+        ("kv_len_not_int32", "kv_len_arr", {"kv_len_arr": torch.tensor(KV_LENS).short()}),
         ("kv_len_wrong_count", "kv_len_arr", {"kv_len_arr": i32([*KV_LENS, 4])}),
-        ("kv_len_negative", "kv_len_arr", {"kv_len_arr": i32([20, -5, 33])}),
-        ("kv_len_beyond_pages", "kv_len_arr", {"kv_len_arr": i32([20, 17, 33])}),
         ("not_contiguous", "kv_len_arr", {"kv_len_arr": i32([20, 0, 5, 0, 33, 0])[::2]}),
         ("not_one_dimensional", "kv_len_arr", {"kv_len_arr": i32(KV_LENS).view(1, 3)}),
         ("not_a_tensor", "qo_indptr", {"qo_indptr": [0, 2, 3, 23]}),

@@ -80,7 +80,7 @@ def test_only_far_blocks_are_noticed_by_the_library() -> None:
                 with pytest.raises(ValueError, match="indices out of bound"):
                     planned(**changes)
             else:
-                assert refused(lambda c=changes: planned(**c)).code == "not_modelled"
+                assert planned(**changes).run(Q, K, V).isfinite().all()
 
 
 def test_mistakes_of_a_run() -> None:

@@ -14,7 +14,7 @@ from fake_kernels import mistakes_rows as mr
 from fake_kernels.checks_paged import first_decrease
 from fake_kernels.checks_rows import last_dim, tensor_of
 from fake_kernels.findings import Finding
-from fake_kernels.memory import ALLOCATOR_BLOCK, beyond
+from fake_kernels.memory import ALLOCATOR_BLOCK, beyond, picked
 from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, raises
 from fake_kernels.paged import host_lengths
 
@@ -61,8 +61,7 @@ class Append:
 
 def _entries(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     """table[at], int64, with zeros behind the table."""
-    held = torch.cat([table.long(), table.new_zeros(1, dtype=torch.int64)])
-    return held[at.clamp(0, len(table))]
+    return picked(table, at.clamp(min=0)).long()
 
 
 def check_integers(**vectors: torch.Tensor) -> Iterator[Finding]:

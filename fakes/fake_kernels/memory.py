@@ -51,3 +51,13 @@ def longer(tensor: torch.Tensor, rows: int, *, reads_on: bool) -> torch.Tensor:
         there = max(len(tensor), min(rows, (room - row) // stride + 1))
         held = tensor.as_strided((there, *tensor.shape[1:]), tensor.stride())
     return torch.cat([held, held.new_zeros(max(0, rows - len(held)), *tensor.shape[1:])])
+
+
+def picked(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """table[at], with zeros for what is behind the table. at: int64 [n], not negative."""
+    behind = at >= len(table)
+    if not bool(behind.any()):
+        return table[at]
+    held = torch.cat([table[at[~behind]], table.new_zeros(1, *table.shape[1:])])
+    places = torch.where(behind, len(held) - 1, (~behind).cumsum(0) - 1)
+    return held[places]

@@ -22,6 +22,7 @@ from fake_kernels.checks_rope import (
 )
 from fake_kernels.checks_rows import acted, require_apart, require_numbers
 from fake_kernels.findings import require_context
+from fake_kernels.memory import picked
 from fake_kernels.outcomes import UNMEASURED
 from fake_kernels.rope import Frequencies, angles, turned, turned_askew
 
@@ -253,9 +254,7 @@ def _by_cache(
     rows, rotary_dim = cos_sin_cache.shape
     acted(check_rotary_dim(rotary_dim, head_size, not is_neox, of_cache=True))
     acted(check_positions("positions", positions, q.shape[0], rows, 4 * rotary_dim))
-    # Positions behind the cache meet zeros.
-    cache = torch.cat([cos_sin_cache, cos_sin_cache.new_zeros(1, rotary_dim)])
-    cos, sin = cache[positions.long().clamp(max=rows)].split(rotary_dim // 2, dim=1)
+    cos, sin = picked(cos_sin_cache, positions.long()).split(rotary_dim // 2, dim=1)
     return _both(q, k, lambda x: turned(x, cos, sin, not is_neox))
 
 

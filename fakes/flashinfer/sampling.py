@@ -26,6 +26,7 @@ from fake_kernels.checks_sampling import (
     check_temperature,
 )
 from fake_kernels.findings import Finding, require_context, settle
+from fake_kernels.memory import picked
 from fake_kernels.outcomes import Outcome
 from fake_kernels.philox import uniforms
 from fake_kernels.sampling import (
@@ -259,9 +260,7 @@ class Undistributed:
 
 def _rows_of(rows: torch.Tensor, indices: torch.Tensor | None) -> torch.Tensor:
     """rows[indices]; behind the last row lie zeros."""
-    if indices is None:
-        return rows
-    return torch.cat([rows, torch.zeros_like(rows[:1])])[indices.long().clamp(0, len(rows))]
+    return rows if indices is None else picked(rows, indices.long())
 
 
 def _check_probs(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import torch
 
 from fake_kernels import mistakes_masks as m
 from fake_kernels.bits import packed_segments
+from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import HARMLESS, UNMEASURED, Path
 from fake_kernels.paged import as_read
@@ -107,6 +108,11 @@ class MaskOf:
         With packed bits the starts are those that plan computes: counted in elements (prefill.py,
         _compute_page_mask_indptr without segment_packbits).
         """
+        given = self.packed if self.packed is not None else self.mask
+        taken = (torch.uint8,) if self.packed is not None else (torch.bool, torch.uint8, torch.float32)
+        if not isinstance(given, torch.Tensor) or given.dtype not in taken:
+            # Faithful mode, where another mistake of the batch came first.
+            raise not_modelled(self.argument, given)
         if self.packed is not None:
             return self.packed.flatten().clone(), torch.tensor(self.sums, dtype=torch.int32)
         assert self.mask is not None
@@ -123,7 +129,7 @@ def _packed_bytes(values: torch.Tensor, sums: Sequence[int]) -> torch.Tensor:
     """What the packing kernel makes of bytes that it takes for booleans (uint8 [n]): it shifts each byte to its place in
     eight and joins them, so that larger ones spill over. Checked against the numbers of an H200."""
     parts = []
-    for first, end in zip(sums, sums[1:], strict=False):
+    for first, end in pairwise(sums):
         segment = values[first:end].int()
         eight = torch.cat([segment, segment.new_zeros(-len(segment) % 8)]).view(-1, 8)
         joined = eight[:, 0]

@@ -177,6 +177,13 @@ def _check_types(meta: PagedMetadata) -> Iterator[Finding]:
     for name, tensor, wrong_type, _ in meta.named():
         if tensor.dtype not in (torch.int32, torch.int64):
             yield Finding(wrong_type, name, {"dtype": _dtype_name(tensor)}, UNMEASURED)
+    if meta.copied:
+        for name, tensor, mistake in (
+            (meta.indices_name, meta.indices, m.INDICES_NOT_INT32),
+            (meta.last_name, meta.last_page_len, m.LAST_PAGE_LEN_NOT_INT32),
+        ):
+            if tensor.is_complex():  # no copy makes integers of these
+                yield Finding(mistake, name, {"dtype": _dtype_name(tensor)}, UNMEASURED)
 
 
 def _check_reading(meta: PagedMetadata, path: Path) -> Iterator[Finding]:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from flashinfer._plan import Plan
 
 
+def cache_fits(plan: Plan, k_cache: torch.Tensor, v_cache: torch.Tensor) -> bool:
+    """Whether K and V of a cache go together and have the planned head_dims; heads and pages may be others."""
+    dims = (k_cache.shape[-1], v_cache.shape[-1])
+    alike = k_cache.shape[:-1] == v_cache.shape[:-1] and k_cache.itemsize == v_cache.itemsize
+    return alike and dims == (plan.head_dim, plan.head_dim_vo)
+
+
 def chunks_of(info: PlanInfo | None, batch: int) -> list[tuple[int, int]] | None:
     """For each request, chunks of KV that a schedule has and tokens of a chunk; None where a block takes all of a request,
     however long."""

@@ -31,7 +31,7 @@ from flashinfer._cache import kv_heads_of, page_size_of
 from flashinfer._call_checks import check_dimensions, check_dtypes, check_shapes, check_strides
 from flashinfer._jit import JitVariant
 from flashinfer._memory import GivenMemory
-from flashinfer._misread import at_pools_start, leave_out, shift_rows
+from flashinfer._misread import at_pools_start, cache_fits, leave_out, shift_rows
 from flashinfer._options import check_positions, only_default, position_parts, refuse_option, require_numbers
 from flashinfer._other_kernel import attend_as_compiled, window_and_cap
 from flashinfer._plan import (
@@ -284,6 +284,9 @@ class AttentionWrapper(GivenMemory, Scheduled):
         act(fault)
         if found is not None and any(f.mistake is m.CHANGED_AFTER_PLAN for f in plan.changes()):
             plan.take_changes()
+        if fault is not None and not cache_fits(plan, k_cache, v_cache):
+            # Faithful mode, and one mistake of two: what the other one does to this one's numbers nobody knows.
+            raise not_modelled(plan.cache_names[0], k_cache)
         if fault is not None and fault.kind == "nan":
             return torch.full_like(q, math.nan), torch.full(q.shape[:2], math.nan) if with_lse else None
         variant = self._variant(plan, q, args)

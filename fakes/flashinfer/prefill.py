@@ -315,6 +315,10 @@ def _mask_of(
     negative without pages (prefill.py, _compute_page_mask_indptr)."""
     if (custom_mask is None and packed_custom_mask is None) or meta.qo_indptr is None:
         return None
+    if not all(
+        t.dtype in (torch.int32, torch.int64) for t in (meta.kv_indptr, meta.last_page_len, meta.qo_indptr)
+    ):
+        return None  # the checks of the arrays refuse other types
     pages = (meta.kv_indptr[1:] - meta.kv_indptr[:-1]).tolist()
     last = meta.last_page_len.tolist()
     rows = (meta.qo_indptr[1:] - meta.qo_indptr[:-1]).tolist()

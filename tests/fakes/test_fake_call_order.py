@@ -355,6 +355,8 @@ def test_graph_buffers_take_any_integer_type_of_indices() -> None:
     plan(wrapper, wide)
     assert torch.equal(run(wrapper, batch), plan_and_run("dec", batch))
     refused("kv_indptr_not_int32", lambda: plan(wrapper, batch.but(indptr=batch.indptr.long())))
+    refused("last_page_len_not_int32", lambda: plan(wrapper, batch.but(last=batch.last.cfloat())))
+    refused("indices_not_int32", lambda: plan(wrapper, batch.but(indices=batch.indices.cfloat())))
 
 
 def test_reset_workspace_buffer() -> None:

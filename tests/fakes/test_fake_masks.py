@@ -63,6 +63,16 @@ def test_what_is_wrong_with_a_mask() -> None:
     planned(custom_mask=MASK.to(torch.uint8))
 
 
+def test_a_mask_beside_arrays_of_another_type() -> None:
+    """The arrays are checked first; their lengths are not even subtracted."""
+    for name in ("indptr", "last", "qo_indptr"):
+        wrong = BATCH.but(**{name: getattr(BATCH, name) > 0})
+        assert refused(lambda w=wrong: planned(w, custom_mask=MASK)).code.endswith("not_int32")
+    with mode.use("faithful"):  # one of two mistakes is acted out, but not over a mask that nobody can read
+        shifted = BATCH.but(indptr=BATCH.indptr + i32([1, 0, 0, 0]))
+        assert refused(lambda: planned(shifted, custom_mask=MASK.tolist())).code == "not_modelled"
+
+
 def test_masks_that_are_no_masks_as_measured() -> None:
     """A mask too short is continued by nothing, float32 by the bytes that its numbers are made of."""
     short, floats = MASK[:-100], torch.ones(len(MASK))

@@ -184,6 +184,14 @@ def test_faithful_acts_these_runs_out(case: Case, path: str, outcome: Any) -> No
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_faithful_two_mistakes_of_one_cache_were_not_measured(path: str) -> None:
+    batch = right_batch(path)
+    for given in (batch.but(v=batch.v[:3].bfloat16()), batch.but(v=batch.v[..., :32].bfloat16())):
+        with mode.use("faithful"):
+            assert refused(lambda g=given: other_run(path, batch, g)).code == "not_modelled"
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_faithful_v_is_read_as_ks_type(path: str) -> None:
     batch = right_batch(path)
     given = batch.but(v=batch.v.bfloat16())

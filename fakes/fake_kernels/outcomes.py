@@ -33,7 +33,7 @@ Kind = Literal[
     "garbage", "nan", "raises", "illegal", "dies", "hangs", "harmless", "ignored", "build_fails", "unmeasured"
 ]
 """illegal: a CUDA error takes the context along. dies: a signal ends the process. hangs: the call was not back when it was
-ended after 45 s or more. harmless: the value plays no part and the result is right. ignored: the option plays no part and
+ended after 45 s or more. harmless: the result is right. ignored: the option plays no part and
 was wanted."""
 
 ILLEGAL_ACCESS = "an illegal memory access was encountered"
@@ -79,8 +79,8 @@ _SENTENCES: dict[str, Text] = {
     "dies": {"en": "ends the process: {error}", "zh": "使整个进程终止：{error}"},
     "hangs": {"en": "does not come back", "zh": "不再返回"},
     "harmless": {
-        "en": "doesn't look at this value, so the result happens to be right",
-        "zh": "不看这个值，结果碰巧是对的",
+        "en": "accepts it, and the result happens to be right",
+        "zh": "照常返回，结果碰巧是对的",
     },
     "ignored": {
         "en": "accepts it without an error and computes as if it had not been given",

@@ -205,7 +205,7 @@ def test_strict_refuses_these_batches_and_tells_what_was_measured(
     assert error.code == code
     told = {
         "garbage": "returns wrong numbers",
-        "harmless": "so the result happens to be right",
+        "harmless": "the result happens to be right",
         "unmeasured": "was not measured",
     }
     if isinstance(outcome, tuple):

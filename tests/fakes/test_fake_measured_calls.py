@@ -142,7 +142,7 @@ def test_strict_refuses_these_runs_and_tells_what_was_measured(case: Case, path:
     assert (error.code, error.argument) == (case.code, case.argument)
     told = {
         "garbage": "returns wrong numbers",
-        "harmless": "so the result happens to be right",
+        "harmless": "the result happens to be right",
         "unmeasured": "was not measured",
     }
     if isinstance(outcome, tuple):

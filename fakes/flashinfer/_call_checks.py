@@ -56,7 +56,9 @@ def check_dimensions(plan: Plan, q: torch.Tensor) -> Iterator[Finding]:
 
 def _q_shape(plan: Plan, q: torch.Tensor, outcome: Outcome) -> Finding:
     sizes = {"shape": list(q.shape), "heads": plan.num_qo_heads, "head_dim": plan.head_dim}
-    return Finding(m.Q_SHAPE, "q", {**sizes, "got": q.shape[-1] if q.ndim else 0, "dim": plan.head_dim_vo}, outcome)
+    return Finding(
+        m.Q_SHAPE, "q", {**sizes, "got": q.shape[-1] if q.ndim else 0, "dim": plan.head_dim_vo}, outcome
+    )
 
 
 def _of_heads(plan: Plan, q: torch.Tensor, kv_heads: int) -> Outcome:

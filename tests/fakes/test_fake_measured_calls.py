@@ -184,6 +184,22 @@ def test_faithful_acts_these_runs_out(case: Case, path: str, outcome: Any) -> No
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_faithful_a_plan_for_half_the_page_size(path: str) -> None:
+    """Measured: fa3 alone goes by the planned lengths, and the last pages, too large for the plan, are none for the cache."""
+    batch = right_batch(path).but(kv_lens=(40, 33, 25), last=i32([8, 1, 9]))
+    halved = batch.but(page_size=8)
+    right = plan_and_run(path, batch)
+    with mode.use("faithful"):
+        out = other_run(path, halved, batch)
+    if path != "fa3":
+        assert torch.equal(out, right)
+        return
+    planned = batch.but(kv_lens=(24, 17, 17), last=i32([8, 1, 1]), indptr=i32([0, 2, 4, 6]))
+    pages = torch.cat([batch.indices[:2], batch.indices[3:5], batch.indices[6:8]])
+    assert torch.equal(out, plan_and_run(path, planned.but(indices=pages)))
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_faithful_two_mistakes_of_one_cache_were_not_measured(path: str) -> None:
     batch = right_batch(path)
     for given in (batch.but(v=batch.v[:3].bfloat16()), batch.but(v=batch.v[..., :32].bfloat16())):

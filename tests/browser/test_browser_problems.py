@@ -1,6 +1,6 @@
 """Problems in a real Chromium: the reference is accepted, known mistakes are named, the history stays. All problems are for
-`tools/problems.py verify`; here are those with a picture, and one each of a file, of calls and of the track. That the judge
-names every mistake is for test_judge.py, what a page says of it for test_web_result.py: here is one for each section."""
+`tools/problems.py verify`; here are those with a picture, with all their mistakes, and one each of a file, of calls and of the
+track, with a mistake for each section: what a page says of the others is for test_web_result.py."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from judge.packages import survey
 pytestmark = pytest.mark.browser
 DRAWN = (200, 201)
 PACKAGES = {n: p for n, p in survey().packages.items() if n in (*DRAWN, 74, 141, 302)}
-MISTAKES = list(
-    {(p.id, w.section): (p.id, w.name) for p in PACKAGES.values() for w in p.wrong.values()}.values()
+MISTAKES = [(p.id, name) for p in PACKAGES.values() if p.id in DRAWN for name in p.wrong] + list(
+    {
+        (p.id, w.section): (p.id, w.name)
+        for p in PACKAGES.values()
+        if p.id not in DRAWN
+        for w in p.wrong.values()
+    }.values()
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -13,6 +14,7 @@ from fake_kernels import mistakes_paged as mp
 from fake_kernels import mistakes_rows as mr
 from fake_kernels.checks_paged import first_decrease
 from fake_kernels.checks_rows import last_dim, tensor_of
+from fake_kernels.checks_values import check_room
 from fake_kernels.findings import Finding
 from fake_kernels.memory import ALLOCATOR_BLOCK, beyond, picked
 from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, raises
@@ -42,21 +44,26 @@ class Append:
     def page_size(self) -> int:
         return self.k_cache.shape[1]
 
-    def places(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where each row goes: index into `indices` and entry in that page, int64 [nnz] each
+    @cached_property
+    def places(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Where each row goes: index into `indices`, page and entry in that page, int64 [nnz] each
         (page.cuh, AppendPagedKVCacheKernel)."""
         starts = _entries(self.indptr, self.batch_indices.long()) * self.page_size
-        at = starts + self.positions.long()
-        return torch.div(at, self.page_size, rounding_mode="floor"), at % self.page_size
+        place = starts + self.positions.long()
+        at = torch.div(place, self.page_size, rounding_mode="floor")
+        return at, _entries(self.indices, at), place % self.page_size
 
     def write(self) -> None:
         """What the kernel does: rows whose page lies behind the cache are lost, behind the page table it sees page 0."""
-        at, entries = self.places()
-        pages = _entries(self.indices, at)
+        _, pages, entries = self.places
         inside = (pages >= 0) & (pages < self.k_cache.shape[0])
+        everything = bool(inside.all())
         for cache, rows in ((self.k_cache, self.key), (self.v_cache, self.value)):
             told = rows if rows.dtype == cache.dtype else rows.view(cache.dtype)
-            cache[pages[inside], entries[inside]] = told[inside]
+            if everything:  # picking them all would take as long as writing them
+                cache[pages, entries] = told
+            else:
+                cache[pages[inside], entries[inside]] = told[inside]
 
 
 def _entries(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
@@ -82,6 +89,13 @@ def check_integers(**vectors: torch.Tensor) -> Iterator[Finding]:
             yield Finding(m.NOT_INTEGERS, name, {"dtype": str(given.dtype)}, UNMEASURED)
         elif given.dtype == torch.int32 and not given.is_contiguous():
             yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(given.stride())})
+
+
+def check_int32(**vectors: torch.Tensor) -> Iterator[Finding]:
+    """Whether int32 holds these numbers, vectors of integers."""
+    for name, given in vectors.items():
+        if given.itemsize > 4 and not torch.equal(given.int(), given):
+            yield Finding(m.BEYOND_INT32, name, {"value": int(given[given != given.int()][0])})
 
 
 def check_append(call: Append) -> Iterator[Finding]:
@@ -114,6 +128,7 @@ def _check_tensors(call: Append) -> Iterator[Finding]:
         yield Finding(mr.SHAPES_DIFFER, "paged_kv_cache", {"got": list(v.shape), "expected": list(k.shape)})
     if k.dtype != v.dtype:
         yield Finding(mr.DTYPES_DIFFER, "paged_kv_cache", {"got": str(v.dtype), "expected": str(k.dtype)})
+    yield from check_room(paged_kv_cache=k)
     if k.stride() != v.stride():
         yield Finding(m.STRIDES_DIFFER, "paged_kv_cache", {"k": list(k.stride()), "v": list(v.stride())})
 
@@ -138,8 +153,8 @@ def _check_table(call: Append) -> Iterator[Finding]:
 
 def _check_rows(call: Append) -> Iterator[Finding]:
     """Whether each row's request exists and its position lies within that request."""
-    indptr, batch = call.indptr.tolist(), len(call.last_page_len)
-    lengths = host_lengths(indptr, call.last_page_len.tolist(), call.page_size)
+    indptr, batch, size = call.indptr.tolist(), len(call.last_page_len), call.page_size
+    lengths = host_lengths(indptr, call.last_page_len.tolist(), size)
     for row, (request, position) in enumerate(
         zip(call.batch_indices.tolist(), call.positions.tolist(), strict=True)
     ):
@@ -151,21 +166,22 @@ def _check_rows(call: Append) -> Iterator[Finding]:
             yield Finding(wrong, "batch_indices", params, outcome)
             continue
         pages = indptr[request + 1] - indptr[request]
+        if 0 <= position < min(pages * size, lengths[request]):
+            continue
         place = {"position": row, "value": position, "request": request, "pages": pages}
-        place |= {"page_size": call.page_size, "length": lengths[request]}
+        place |= {"page_size": size, "length": lengths[request]}
         if position < 0:
-            inside = indptr[request] * call.page_size + position >= 0
+            inside = indptr[request] * size + position >= 0
             yield Finding(m.POSITION_NEGATIVE, "positions", place, GARBAGE if inside else UNMEASURED)
-        elif position >= pages * call.page_size:
+        elif position >= pages * size:
             yield Finding(m.POSITION_BEYOND_PAGES, "positions", place)
-        elif position >= lengths[request]:
+        else:
             yield Finding(m.POSITION_BEYOND_LENGTH, "positions", place)
 
 
 def _check_targets(call: Append) -> Iterator[Finding]:
     """Whether the pages written to exist, and no place is written twice. Rows are right by now."""
-    at, entries = call.places()
-    pages = _entries(call.indices, at)
+    at, pages, entries = call.places
     count = call.k_cache.shape[0]
     wrong = ((pages < 0) | (pages >= count)).nonzero().flatten().tolist()
     page_bytes = call.k_cache.stride(0) * call.k_cache.element_size()

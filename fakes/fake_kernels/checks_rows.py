@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from fake_kernels import mistakes_rows as m
-from fake_kernels.checks_values import check_apart, check_numbers
+from fake_kernels.checks_values import check_apart, check_numbers, check_room
 from fake_kernels.findings import Finding, act, require_context, settle
 from fake_kernels.outcomes import UNMEASURED, Outcome
 
@@ -142,6 +142,11 @@ def require_numbers(**given: object) -> None:
     """Refuse arguments, under their names in `checks_values`, that should be numbers or flags and are not."""
     require_context()
     settle(check_numbers(given, required=("rope_scale", "rope_theta")), "rows", during="run")
+
+
+def require_room(**given: torch.Tensor) -> None:
+    """Refuse tensors that are written in place where entries share memory."""
+    acted(check_room(**given))
 
 
 def require_apart(outcome: Outcome | None = None, **given: torch.Tensor) -> None:

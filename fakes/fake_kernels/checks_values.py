@@ -134,6 +134,25 @@ def check_written(name: str, tensor: torch.Tensor) -> Iterator[Finding]:
         yield Finding(m.OUT_STRIDES, name, {"stride": list(tensor.stride())})
 
 
+def check_room(**given: torch.Tensor) -> Iterator[Finding]:
+    """Whether every entry of these tensors, which a kernel writes by their strides, has memory of its own."""
+    for name, tensor in given.items():
+        if _overlaps_itself(tensor):
+            yield Finding(m.OVERLAPS_ITSELF, name, {"stride": list(tensor.stride())})
+
+
+def _overlaps_itself(tensor: torch.Tensor) -> bool:
+    """Whether some step of the tensor is shorter than what the smaller steps cover, as after expand()."""
+    if tensor.is_contiguous():
+        return False
+    covered = 1
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and step < covered:
+            return True
+        covered += (size - 1) * step
+    return False
+
+
 def check_buffers(given: Mapping[str, tuple[torch.Tensor, torch.dtype]]) -> Iterator[Finding]:
     """Whether buffers for CUDA graphs, by name with the type that kernels read, are vectors of it, each in memory of
     its own."""

@@ -224,6 +224,22 @@ APPEND_INDPTR = Mistake(
     },
 )
 
+BEYOND_INT32 = Mistake(
+    "beyond_int32",
+    what={
+        "en": "{argument} holds {value}, which int32 has no room for.",
+        "zh": "{argument} 里有 {value}，超出了 int32 的范围。",
+    },
+    fix={
+        "en": "see where the number comes from: pages, requests and positions are far smaller.",
+        "zh": "查一查这个数是怎么来的：页号、请求编号和位置都远小于它。",
+    },
+    note={
+        "en": "It is brought to int32 first, which leaves its lower half",
+        "zh": "会先转成 int32，只留下低 32 位",
+    },
+)
+
 SEQ_LENS_COUNT = Mistake(
     "seq_lens_wrong_count",
     what={

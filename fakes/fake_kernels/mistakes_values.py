@@ -123,11 +123,7 @@ WORKSPACE_FORM = Mistake(
         "en": "torch.empty(number_of_bytes, dtype=torch.uint8).",
         "zh": "torch.empty(字节数, dtype=torch.uint8)。",
     },
-    real={
-        "dec": raises(
-            RuntimeError, "bytes available in AlignedAllocator. Increase the workspace buffer size.", "run"
-        )
-    },
+    real={"dec": raises(RuntimeError, "Buffer overflow when allocating memory", "run")},
     note={
         "en": "Its size is counted as the first dimension times the bytes of an entry: a plan that needs more raises",
         "zh": "大小按第一维乘以每项的字节数来算：plan 需要的更多时就会报错",
@@ -173,6 +169,22 @@ BUFFERS_OVERLAP = Mistake(
     note={
         "en": "plan copies one array over the other",
         "zh": "plan 会用一个数组覆盖另一个",
+    },
+)
+
+OVERLAPS_ITSELF = Mistake(
+    "memory_overlaps_itself",
+    what={
+        "en": "entries of {argument} share memory (strides {stride}), and it is written.",
+        "zh": "{argument} 有一些元素共用内存（步长 {stride}），而它会被写入。",
+    },
+    fix={
+        "en": "allocate it with torch.empty(shape), or .clone() it: expand() makes no room.",
+        "zh": "用 torch.empty(形状) 分配，或者 .clone()：expand() 不会分配内存。",
+    },
+    note={
+        "en": "Nothing checks it: of the entries that share a place, whichever is written last remains",
+        "zh": "没有检查：共用一处内存的元素，只留下最后写的那个",
     },
 )
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 from fake_kernels import mistakes_calls as m
-from fake_kernels.checks_values import check_buffers, check_tensors, check_written
+from fake_kernels.checks_values import check_buffers, check_room, check_tensors, check_written
 from fake_kernels.findings import Finding, settle
+from fake_kernels.memory import memory
 from fake_kernels.mistakes_values import WORKSPACE_FORM
 from fake_kernels.outcomes import GARBAGE, UNMEASURED, Outcome, Path, raises
 
@@ -54,6 +55,7 @@ class GivenMemory:
                 params = {"got": got, "expected": expected, "message": message}
                 settle([Finding(m.OUT_MISMATCH, name, params)], self._path(), during="run")
         if self._path() == "fa3" and name == "out" and tensor.stride(-1) == 1:
+            settle(check_room(out=tensor), self._path(), during="run")
             return  # of out alone, fa3 reads the strides (batch_prefill_sm90.cu)
         outcome = _of_strides(self._path(), name, self._reads_pages())
         told = [replace(found, outcome=outcome) for found in check_written(name, tensor)]
@@ -66,9 +68,8 @@ class GivenMemory:
         if self._path() == "fa3" or into.is_contiguous():
             into[:rows].copy_(out[:rows])
             return into
-        room = into.untyped_storage().nbytes() // into.itemsize - into.storage_offset()
-        fits = min(room, out[:rows].numel())
-        into.as_strided((fits,), (1,)).copy_(out[:rows].flatten()[:fits])
+        dense = memory(into, out[:rows].numel())
+        dense.copy_(out[:rows].flatten()[: len(dense)])
         return into
 
     def _reads_pages(self) -> bool:
@@ -122,7 +123,7 @@ def _unasked_form(lse: torch.Tensor, told: torch.Tensor, path: Path) -> Iterator
             if lse.shape[dim] != told.shape[dim]:
                 of = {"dec": ("batch_size", "num_qo_heads")}.get(path, ("q.size(0)", "q.size(1)"))[dim]
                 sizes = f"({lse.shape[dim]} vs. {told.shape[dim]})"
-                outcome = raises(RuntimeError, f"Check failed: lse.size({dim}) == {of} {sizes} :", "run")
+                outcome = raises(RuntimeError, f"Check failed: lse.size({dim}) == {of} {sizes}", "run")
                 break
         params = {"got": str(list(lse.shape)), "expected": str(list(told.shape)), "message": ""}
         yield Finding(m.OUT_MISMATCH, "lse", params, outcome)

@@ -8,6 +8,7 @@ from fake_kernels.checks_rows import (
     require_apart,
     require_last_dim,
     require_numbers,
+    require_room,
     require_rows,
     require_tensors,
     same_widths,
@@ -109,6 +110,7 @@ def _rmsnorm(
     require_tensors(out=(out, (2, 3)))
     require_rows(out=(out, input.shape, out.dtype))
     require_last_dim(out=out)
+    require_room(out=out)
     if acted(taken_bits(out=(out, input))) is not None:
         _in_memory(out, input.dtype).copy_(result)
         return out
@@ -123,6 +125,7 @@ def _fused_add_rmsnorm(
     acted(same_widths(input, residual=residual, weight=weight))
     require_last_dim(input=input, residual=residual, weight=weight)
     acted(taken_bits(residual=(residual, input), weight=(weight, input)))
+    require_room(input=input, residual=residual)
     require_apart(input=input, residual=residual)
     weight, held = _seen_as(weight, input.dtype), residual
     if residual.dtype != input.dtype:

@@ -10,6 +10,7 @@ from fake_kernels.checks_page import (
     Append,
     check_append,
     check_append_indptr,
+    check_int32,
     check_integers,
     check_lengths,
     check_output,
@@ -57,6 +58,7 @@ def get_batch_indices_positions(
     """
     require_numbers(nnz=nnz)
     acted(check_integers(append_indptr=append_indptr, seq_lens=seq_lens))
+    acted(check_int32(append_indptr=append_indptr, seq_lens=seq_lens))
     append_indptr, seq_lens = append_indptr.int(), seq_lens.int()
     acted(check_append_indptr(append_indptr, seq_lens, nnz))
     missing = len(append_indptr) - 1 - len(seq_lens)
@@ -110,6 +112,8 @@ def append_paged_kv_cache(
         "kv_last_page_len": kv_last_page_len,
     }
     acted(check_integers(**arrays))
+    used = int(kv_indptr[-1]) if len(kv_indptr) else 0  # what stands behind these pages may be anything
+    acted(check_int32(**arrays | {"kv_indices": kv_indices[: max(0, used)]}))
     if kv_layout == "HND":
         k_cache, v_cache = k_cache.transpose(1, 2), v_cache.transpose(1, 2)
     call = Append(

@@ -20,7 +20,7 @@ from fake_kernels.checks_rope import (
     check_ragged,
     check_rotary_dim,
 )
-from fake_kernels.checks_rows import acted, require_apart, require_numbers
+from fake_kernels.checks_rows import acted, require_apart, require_numbers, require_room
 from fake_kernels.findings import require_context
 from fake_kernels.memory import picked
 from fake_kernels.outcomes import UNMEASURED
@@ -272,6 +272,7 @@ def _for_all(positions: torch.Tensor, rows: int) -> torch.Tensor:
 
 
 def _write(q: torch.Tensor, k: torch.Tensor, rotated: Rotated) -> None:
+    require_room(q=q, k=k)
     require_apart(UNMEASURED, q=q, k=k)
     q.copy_(rotated[0])
     k.copy_(rotated[1])

@@ -179,6 +179,20 @@ def test_what_the_library_notices_is_its_error(name: str) -> None:
     assert not isinstance(plain.value, KernelError)
 
 
+@pytest.mark.parametrize("name", ["batch_indices", "positions", "indices", "indptr", "last"])
+def test_numbers_that_int32_would_cut_are_named(name: str) -> None:
+    right = getattr(call(), name).long()
+    call(**{name: right}).run()
+    with pytest.raises(KernelError) as caught:
+        call(**{name: right + (1 << 32)}).run()
+    call(indices=torch.tensor([2, 0, 5, 1 << 40])).run()  # an entry of no request
+    assert caught.value.code == "beyond_int32"
+    assert caught.value.params["value"] == int(right[0]) + (1 << 32)
+    with pytest.raises(KernelError) as of_rows:
+        flashinfer.get_batch_indices_positions(i32(0, 2, 3), torch.tensor([5, 3]) - (1 << 32), 3)
+    assert (of_rows.value.code, of_rows.value.argument) == ("beyond_int32", "seq_lens")
+
+
 ROWS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "nnz": ("nnz_too_small", "nnz", (i32(0, 2, 3), i32(5, 3), 2)),
     "starts late": ("append_indptr_wrong", "append_indptr", (i32(1, 2, 3), i32(5, 3), 3)),

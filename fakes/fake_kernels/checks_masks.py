@@ -78,8 +78,7 @@ class MaskOf:
                 outcome = None if self.mask.dtype == torch.float32 else UNMEASURED
                 yield Finding(m.MASK_TYPE, self.argument, params, outcome)
             elif self.mask.dtype == torch.uint8 and bool((self.mask > 1).any()):
-                params = {"dtype": f"uint8 with a {int(self.mask.max())} in it", "expected": "bool"}
-                yield Finding(m.MASK_TYPE, self.argument, params, UNMEASURED)
+                yield Finding(m.MASK_VALUES, self.argument, {"value": int(self.mask.max())}, UNMEASURED)
             if self.mask.numel() != self.sums[-1]:
                 params = {"got": self.mask.numel(), "expected": self.sums[-1]}
                 too_short = self.mask.numel() < self.sums[-1]
@@ -158,7 +157,7 @@ def check_variant_sinks(name: str, sinks: object, heads: int, path: Path) -> Ite
                 outcome = m.SINKS_READ_AS_FLOAT[path]
             elif sinks.dtype == torch.float32 and 0 < len(sinks) < heads:
                 outcome = HARMLESS if len(as_read(sinks, heads)) == heads else UNMEASURED
-        yield replace(found, outcome=outcome)
+        yield replace(found, mistake=m.VARIANT_SINKS_SHAPE, outcome=outcome)
 
 
 def sinks_as_read(sinks: torch.Tensor, heads: int) -> torch.Tensor:

@@ -17,7 +17,10 @@ from fake_kernels import mistakes_indptr as mi
 from fake_kernels import mistakes_paged as m
 from fake_kernels.findings import Finding, Mistake
 from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, Outcome, Path, raises
-from fake_kernels.paged import as_read, device_lengths, host_lengths
+from fake_kernels.paged import as_read, device_lengths, host_lengths, told_lengths
+
+DECODE_GROUPS = (1, 2, 3, 4, 6, 8, 16)
+"""Query heads a KV head that CUDA-core decode is built for."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,14 @@ def check_vectors(meta: PagedMetadata, path: Path = "persistent") -> Iterator[Fi
         kind = type(told).__name__
         message = f"'{kind}' object has no attribute 'cpu'"
         yield Finding(mi.NOT_A_TENSOR, "seq_lens", {"type": kind}, raises(AttributeError, message))
-    elif told is not None and (told.is_complex() or told.dtype == torch.bool):
+    elif told is not None and not _holds_whole_numbers(told):
         yield Finding(m.SEQ_LENS_TYPE, "seq_lens", {"dtype": _dtype_name(told)})
+
+
+def _holds_whole_numbers(lengths: torch.Tensor) -> bool:
+    if lengths.is_floating_point():
+        return bool((lengths == lengths.trunc()).all())
+    return not lengths.is_complex() and lengths.dtype != torch.bool
 
 
 def _arithmetic_of_shapes(meta: PagedMetadata) -> Outcome:
@@ -112,7 +121,7 @@ def check_metadata(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
     yield from _check_reading(meta, path)
     if meta.qo_indptr is not None:
         yield from _check_qo_indptr(meta, path)
-    yield from _check_kv_indptr(meta, path)
+    yield from _check_kv_indptr(meta)
     yield from _check_indices(meta, path)
     yield from _check_last_page_len(meta)
     yield from _check_seq_lens(meta, path)
@@ -124,7 +133,7 @@ def check_heads(num_qo_heads: int, num_kv_heads: int, path: Path) -> Iterator[Fi
         yield Finding(m.HEADS_NOT_DIVISIBLE, "num_qo_heads", {"value": num_qo_heads, "kv": num_kv_heads})
         return
     group = num_qo_heads // num_kv_heads
-    if path == "dec" and group not in (1, 2, 3, 4, 6, 8, 16):
+    if path == "dec" and group not in DECODE_GROUPS:
         yield Finding(
             m.GROUP_SIZE_UNSUPPORTED,
             "num_qo_heads",
@@ -322,7 +331,7 @@ def _looks_like_lengths(meta: PagedMetadata, entries: list[int]) -> bool:
 def _pages_by_seq_lens(meta: PagedMetadata) -> list[int] | None:
     if meta.seq_lens is None or meta.seq_lens.numel() != meta.batch:
         return None
-    return [-(-n // meta.page_size) for n in meta.seq_lens.flatten().to(torch.int32).tolist()]
+    return [-(-n // meta.page_size) for n in told_lengths(meta.seq_lens)]
 
 
 def _running_sum(lengths: list[int]) -> list[int]:
@@ -359,7 +368,7 @@ def _check_qo_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
         )
 
 
-def _check_kv_indptr(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
+def _check_kv_indptr(meta: PagedMetadata) -> Iterator[Finding]:
     entries = meta.kv_indptr.tolist()
     decrease = first_decrease(entries)
     # The planners of tc and fa2 notice only a decrease; lengths that happen to grow pass them.
@@ -411,7 +420,7 @@ def _counts_tokens(meta: PagedMetadata) -> bool:
 def _check_last_page_len(meta: PagedMetadata) -> Iterator[Finding]:
     size = meta.page_size
     indptr = meta.kv_indptr.tolist()
-    told = meta.seq_lens.flatten().to(torch.int32).tolist() if meta.seq_lens is not None else None
+    told = told_lengths(meta.seq_lens) if meta.seq_lens is not None else None
     for i, last in enumerate(meta.last_page_len.tolist()):
         pages = indptr[i + 1] - indptr[i]
         place = {"position": i, "value": last, "pages": pages, "page_size": size}
@@ -442,7 +451,7 @@ def _check_seq_lens(meta: PagedMetadata, path: Path) -> Iterator[Finding]:
                 if here != there:
                     yield Finding(m.LAST_PAGE_LEN_OF_EMPTY, meta.last_name, {"position": i, "value": here})
         return
-    told = meta.seq_lens.flatten().to(torch.int32).tolist()  # as plan converts them
+    told = told_lengths(meta.seq_lens)
     if len(told) != len(device):
         outcome = m.SEQ_LENS_SHORT.get(path, UNMEASURED) if len(told) < len(device) else UNMEASURED
         yield Finding(m.SEQ_LENS_COUNT, "seq_lens", {"got": len(told), "expected": len(device)}, outcome)

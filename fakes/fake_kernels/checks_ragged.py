@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from fake_kernels import mistakes_indptr as mi
+from fake_kernels import mistakes_rows as mr
 from fake_kernels import mistakes_wrappers as m
 from fake_kernels.checks_paged import check_heads, first_decrease
 from fake_kernels.findings import Finding
@@ -108,8 +109,9 @@ def check_dense(
         if tensor.dtype != q.dtype:
             yield Finding(m.KV_DTYPE, name, {"value": str(tensor.dtype), "planned": str(q.dtype)})
     for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+        if path == "dec" and not tensor.is_contiguous():
+            told = raises(RuntimeError, f"{name} must be contiguous", "run")  # single_decode.cu
+            yield Finding(mr.NOT_CONTIGUOUS, name, {"stride": list(tensor.stride())}, told)
+        elif tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
             yield Finding(LAST_DIM_STRIDE, name, {"tensor": name, "stride": tensor.stride(-1)})
-        elif path == "dec" and not tensor.is_contiguous():  # strides come from sizes (single_decode.cu)
-            yield Finding(mi.NOT_CONTIGUOUS, name, {"stride": list(tensor.stride())})
     yield from check_heads(q.shape[1], k.shape[1 if layout == "NHD" else 0], path)

@@ -82,7 +82,7 @@ BLOCK_COLUMNS = Mistake(
     real=_every(
         raises(RuntimeError, "shape '[-1, {C}, {heads}, {dim}]' is invalid for input of size {size}", "run")
     ),
-    note={"en": "run fails when it reshapes k", "zh": "run 在变形 k 时失败"},
+    note={"en": "run fails when it reshapes k", "zh": "run 在给 k 做 reshape 时失败"},
 )
 
 BLOCK_SMALL = Mistake(
@@ -132,7 +132,7 @@ BLOCK_MASK_SHAPE = Mistake(
     },
     note={
         "en": "Its entries are taken one after the other (measured with blocks that are too narrow)",
-        "zh": "掩码的项被依次取用（测量的是每块太窄的情况）",
+        "zh": "掩码的各项会按内存顺序依次取用（测量的是每块太窄的情况）",
     },
 )
 

@@ -74,9 +74,9 @@ CACHE_SHAPE = Mistake(
     },
     note={
         "en": "Sizes are read from the tensors at run and not compared with the plan. Measured: 2 KV heads in a plan for 4, "
-        "and the other layout, whose tokens are taken for heads",
-        "zh": "run 时直接从张量读尺寸，不与 plan 比较。测量过两种：plan 是 4 个 KV 头而缓存只有 2 个；布局弄反，token 数"
-        "被当成头数",
+        "without pages 4 in a plan for 2, and the other layout, whose tokens are taken for heads",
+        "zh": "run 时直接从张量读尺寸，不与 plan 比较。测量过三种：plan 是 4 个 KV 头而缓存只有 2 个；不分页时 plan 是 2 个而 "
+        "k、v 有 4 个；布局弄反，token 数被当成头数",
     },
 )
 FEWER_KV_HEADS: dict[Path, Outcome] = {"dec": HARMLESS, "tc": HARMLESS, "fa2": GARBAGE, "fa3": HARMLESS}
@@ -178,9 +178,10 @@ Q_ROWS = Mistake(
     },
     note={
         "en": "Decode only divides the rows by the batch: up to one less than twice the rows pass. Rows beyond the plan are "
-        "not written, and CUDA cores read past the end of indptr for them, which spoils all",
+        "not written, and CUDA cores read past the end of indptr for them, which spoils all. With fewer rows they "
+        "compute these and return no others",
         "zh": "decode 只用行数除以 batch：不到两倍的行数都能通过。多出的行不会写入；而 CUDA core 会为它们读到 indptr 末尾之外，"
-        "所有行都跟着错",
+        "所有行都跟着错。行数不够时只算出并返回给出的那些行",
     },
 )
 

@@ -49,6 +49,16 @@ MASK_TYPE = Mistake(
     },
 )
 
+MASK_VALUES = Mistake(
+    MASK_TYPE.code,
+    what={
+        "en": "{argument} is uint8 and holds {value}; a mask holds 0 and 1.",
+        "zh": "{argument} 是 uint8，里面有 {value}；掩码里只能有 0 和 1。",
+    },
+    fix=MASK_TYPE.fix,
+    note=MASK_TYPE.note,
+)
+
 PACKED_SIZE = Mistake(
     "packed_mask_size",
     what={
@@ -219,6 +229,17 @@ SINKS_SHAPE = Mistake(
         "zh": "{argument} 的形状是 {got}，类型 {dtype}；需要的是 [{heads}]，{expected}。",
     },
     fix={"en": "one logit for each query head.", "zh": "每个 query 头一个 logit。"},
+)
+VARIANT_SINKS_SHAPE = Mistake(
+    SINKS_SHAPE.code,
+    what=SINKS_SHAPE.what,
+    fix=SINKS_SHAPE.fix,
+    note={
+        "en": "float32 values are read from its address on: a half type's bytes as such, and past the end of a tensor that "
+        "is too short (measured with the first 4 of 8: the other 4 still lay behind them)",
+        "zh": "从它的地址起按 float32 依次读：半精度的字节也这样解释，张量太短则会读到末尾之后（测量的是 8 个中的前 4 个："
+        "另外 4 个还在后面的内存里）",
+    },
 )
 SINKS_READ_AS_FLOAT: dict[Path, Outcome] = {"fa2": GARBAGE}
 """Sinks of a half type in the sink wrapper: their bytes are taken for float32 values."""

@@ -209,13 +209,13 @@ SEQ_LENS_WRONG = Mistake(
 SEQ_LENS_TYPE = Mistake(
     "seq_lens_not_integer",
     what={
-        "en": "{argument} is {dtype}; lengths are numbers.",
-        "zh": "{argument} 的类型是 {dtype}；长度应当是数。",
+        "en": "{argument} is {dtype}; lengths are whole numbers.",
+        "zh": "{argument} 的类型是 {dtype}；长度应当是整数。",
     },
     fix={"en": "create it as int32.", "zh": "用 int32 创建。"},
     note={
-        "en": "plan converts it to int32 on the CPU; float32 came out right",
-        "zh": "plan 会在 CPU 上把它转成 int32；float32 的结果是对的",
+        "en": "plan converts it to int32 on the CPU, which cuts off fractions; whole numbers in float32 came out right",
+        "zh": "plan 会在 CPU 上把它转成 int32，小数部分会被截掉；float32 里的整数结果是对的",
     },
 )
 

@@ -43,6 +43,11 @@ def host_lengths(indptr: Sequence[int], last_page_len: Sequence[int], page_size:
     return [max(indptr[i + 1] - indptr[i] - 1, 0) * page_size + last for i, last in enumerate(last_page_len)]
 
 
+def told_lengths(seq_lens: torch.Tensor) -> list[int]:
+    """The KV lengths that a caller's seq_lens says, as plan converts them."""
+    return seq_lens.flatten().to(torch.int32).tolist()
+
+
 def token_slots(
     first: int, length: int, indices: torch.Tensor, page_size: int, num_pages: int
 ) -> torch.Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 from fake_kernels import mistakes_calls as m
+from fake_kernels.checks_paged import DECODE_GROUPS
 from fake_kernels.errors import not_modelled
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, Outcome
@@ -14,8 +15,6 @@ from fake_kernels.reference import Layout
 from flashinfer._cache import kv_heads_of
 from flashinfer._misread import rows_left_out
 from flashinfer._plan import Plan
-
-_DECODE_GROUPS = (1, 2, 3, 4, 6, 8, 16)
 
 
 def check_dtypes(
@@ -91,7 +90,7 @@ def _of_kv_heads(plan: Plan, q: torch.Tensor, kv_heads: int) -> Outcome:
 
 def _of_groups(plan: Plan, group: int, measured: Outcome) -> Outcome:
     """The measured outcome, but for kernels that have no such group or whose tiles are the measured ones no longer."""
-    if plan.path == "dec" and group not in _DECODE_GROUPS:
+    if plan.path == "dec" and group not in DECODE_GROUPS:
         return m.TOKENS_AS_HEADS["dec"]
     if plan.path in ("tc", "fa2"):
         return GARBAGE if rows_left_out(plan, group) else HARMLESS

@@ -19,7 +19,7 @@ from fake_kernels import mistakes_fast_plan as mf
 from fake_kernels.checks_paged import check_pages
 from fake_kernels.findings import Finding
 from fake_kernels.outcomes import UNMEASURED, Outcome, Path
-from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots
+from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots, told_lengths
 from fake_kernels.reference import Request
 from fake_kernels.schedule import PlanInfo
 from fake_kernels.variants import CustomMask
@@ -278,7 +278,7 @@ def planner_lengths(
 ) -> list[int]:
     """KV lengths as plan computes them on the host: seq_lens if given, else from indptr and last_page_len."""
     if seq_lens is not None:
-        lengths = seq_lens.flatten().to(torch.int32).tolist()
+        lengths = told_lengths(seq_lens)
         return (lengths + [0] * batch)[:batch]
     lengths = host_lengths(arrays["indptr"].tolist(), arrays["last"].tolist()[:batch], page_size)
     return [max(0, n) for n in lengths]

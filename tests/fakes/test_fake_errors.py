@@ -131,6 +131,18 @@ def test_lengths_that_grow_are_recognised_by_seq_lens() -> None:
     assert "[0, 2, 5, 9]" in error.fix["en"]
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_lengths_are_whole_numbers(path: str) -> None:
+    batch = make_batch((20, 33))
+    wrapper = wrapper_for(path)
+    plan(wrapper, batch.but(seq_lens=torch.tensor([20.0, 33.0])))
+    for wrong in ([20.5, 33.0], [20.0, float("nan")]):
+        error = caught_from(
+            lambda lens=wrong: plan(wrapper_for(path), batch.but(seq_lens=torch.tensor(lens)))
+        )
+        assert (error.code, error.argument) == ("seq_lens_not_integer", "seq_lens")
+
+
 def test_lengths_that_equal_their_sum_are_right() -> None:
     """Behind an empty request the running sum of page counts is the page counts."""
     batch = make_batch((0, 5), (0, 1), page_size=1).but(seq_lens=i32([0, 5]))

@@ -61,6 +61,8 @@ def test_what_is_wrong_with_a_mask() -> None:
         with mode.use("faithful"):
             assert refused(call).params["mistake"] == code
     planned(custom_mask=MASK.to(torch.uint8))
+    for_more = refused(lambda: planned(custom_mask=MASK.to(torch.uint8) * 255))
+    assert for_more.what["zh"] == "custom_mask 是 uint8，里面有 255；掩码里只能有 0 和 1。"
 
 
 def test_a_mask_beside_arrays_of_another_type() -> None:

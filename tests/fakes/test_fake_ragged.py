@@ -248,7 +248,12 @@ def test_single_requests_are_checked() -> None:
     assert refused(lambda: decode(Q[0], K, V[:, :, :32])).argument == "v"
     of_one_head = (Q[0, :5], K[:, :1], V[:, :1])
     assert decode(*of_one_head, use_tensor_cores=True).shape == (5, 64)
-    assert refused(lambda: decode(Q[0, :4], *of_one_head[1:])).code == "not_contiguous"
+    apart = refused(lambda: decode(Q[0, :4], *of_one_head[1:]))
+    assert apart.code == "not_contiguous"
+    assert "k must be contiguous" in apart.real["en"]
+    with mode.use("faithful"), pytest.raises(RuntimeError, match="v must be contiguous") as noticed:
+        decode(Q[0], K, V.transpose(0, 2).contiguous().transpose(0, 2))
+    assert not isinstance(noticed.value, KernelError)
     assert decode(Q[0, :4], *(x.contiguous() for x in of_one_head[1:])).shape == (4, 64)
 
 

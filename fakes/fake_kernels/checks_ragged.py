@@ -11,8 +11,9 @@ from fake_kernels import mistakes_rows as mr
 from fake_kernels import mistakes_wrappers as m
 from fake_kernels.checks_paged import check_heads, first_decrease
 from fake_kernels.findings import Finding
+from fake_kernels.memory import goes_on
 from fake_kernels.mistakes_calls import LAST_DIM_STRIDE
-from fake_kernels.outcomes import DIVISION_BY_ZERO, GARBAGE, UNMEASURED, Path, raises
+from fake_kernels.outcomes import DIVISION_BY_ZERO, GARBAGE, HARMLESS, UNMEASURED, Path, raises
 from fake_kernels.reference import Layout
 
 
@@ -70,12 +71,16 @@ def check_ragged(qo_indptr: torch.Tensor, kv_indptr: torch.Tensor) -> Iterator[F
         yield Finding(m.RAGGED_START, "kv_indptr", {"position": 0, "value": lengths[0]})
 
 
-def check_kv_rows(rows: int, qo_heads: int, path: Path, **kv: torch.Tensor) -> Iterator[Finding]:
-    """Whether k and v, [rows, heads, ...], end where kv_indptr does."""
+def check_kv_rows(
+    rows: int, qo_heads: int, path: Path, *, reads_on: bool, **kv: torch.Tensor
+) -> Iterator[Finding]:
+    """Whether k and v, [rows, heads, ...], end where kv_indptr does. reads_on: the kernel looks for more rows behind them."""
     for name, tensor in kv.items():
         if tensor.shape[0] == rows:
             continue
         outcome = GARBAGE if tensor.shape[0] < rows else UNMEASURED
+        if tensor.shape[0] < rows and reads_on and len(goes_on(tensor, rows)) == rows:
+            outcome = HARMLESS
         if path == "fa3" and tensor.shape[1] > qo_heads:
             outcome = DIVISION_BY_ZERO
         yield Finding(m.RAGGED_KV_ROWS, name, {"got": tensor.shape[0], "expected": rows}, outcome)

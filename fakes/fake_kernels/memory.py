@@ -41,15 +41,21 @@ def bits(tensor: torch.Tensor, dtype: torch.dtype, shape: tuple[int, ...] | torc
     return torch.cat([held, held.new_zeros(torch.Size(shape).numel() - len(held))]).view(shape)
 
 
+def goes_on(tensor: torch.Tensor, rows: int) -> torch.Tensor:
+    """The tensor with up to `rows` in its first dimension, as far as the caller's memory has more behind it: a view."""
+    stride = tensor.stride(0)
+    if stride <= 0 or not len(tensor):
+        return tensor
+    room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
+    row = 1 + sum((n - 1) * step for n, step in zip(tensor.shape[1:], tensor.stride()[1:], strict=True))
+    there = max(len(tensor), min(rows, (room - row) // stride + 1))
+    return tensor.as_strided((there, *tensor.shape[1:]), tensor.stride())
+
+
 def longer(tensor: torch.Tensor, rows: int, *, reads_on: bool) -> torch.Tensor:
     """The tensor with its first dimension made `rows` long, for a kernel that believes it is. reads_on: what lies behind
     it in the caller's memory comes first, then zeros."""
-    held, stride = tensor, tensor.stride(0)
-    if reads_on and stride > 0 and len(tensor):
-        room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
-        row = 1 + sum((n - 1) * step for n, step in zip(tensor.shape[1:], tensor.stride()[1:], strict=True))
-        there = max(len(tensor), min(rows, (room - row) // stride + 1))
-        held = tensor.as_strided((there, *tensor.shape[1:]), tensor.stride())
+    held = goes_on(tensor, rows) if reads_on else tensor
     return torch.cat([held, held.new_zeros(max(0, rows - len(held)), *tensor.shape[1:])])
 
 

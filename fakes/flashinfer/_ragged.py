@@ -243,9 +243,10 @@ class BatchPrefillWithRaggedKVCacheWrapper(PrefillWrapper):
             by_token.append(given if self._kv_layout == "NHD" else given.transpose(0, 1))
         rows = int(plan.arrays["indptr"][-1])
         heads = q.shape[1] if q.ndim > 1 else 0
-        found = check_kv_rows(rows, heads, path, k=by_token[0], v=by_token[1])
-        if settle(found, path, during="run") is not None:
-            reads_on = path == "fa2" and self._kv_layout == "NHD"
+        reads_on = path == "fa2" and self._kv_layout == "NHD"
+        found = check_kv_rows(rows, heads, path, reads_on=reads_on, k=by_token[0], v=by_token[1])
+        settle(found, path, during="run")
+        if any(len(tensor) < rows for tensor in by_token):
             by_token = [longer(tensor, rows, reads_on=reads_on) for tensor in by_token]
         result, natural = self._launch(
             q,

@@ -11,6 +11,7 @@ import flashinfer
 import pytest
 import torch
 from fake_kernels import mode
+from fake_kernels.errors import KernelError
 from measured_cases import Case, check_faithful, check_strict
 from paged_batches import PagedBatch, cumulated, i32, make_batch, table_of, tokens_of
 from sgl_kernel.flash_attn import flash_attn_varlen_func, flash_attn_with_kvcache
@@ -423,3 +424,20 @@ def test_blocks_come_back_in_the_output_type() -> None:
     got = blocks([0, 1, 2], [1, 2], o_data_type=torch.bfloat16)
     assert got.dtype == torch.bfloat16
     torch.testing.assert_close(got.double(), block_rows(block(1), block(2)), atol=1e-2, rtol=1e-2)
+
+
+def test_missing_rows_that_lie_behind_are_right_by_luck() -> None:
+    """Measured with a slice on fa2: the rows that were cut off were read where they still lay."""
+
+    def told(path: str, k: torch.Tensor, v: torch.Tensor) -> str:
+        with pytest.raises(KernelError) as caught:
+            ragged(path, k=k, v=v)
+        assert caught.value.code == "ragged_kv_rows"
+        return caught.value.real["en"]
+
+    assert "happens to be right" in told("fa2", K[:40], V[:40])
+    assert "returns wrong numbers" in told("fa3", K[:40], V[:40])
+    assert "returns wrong numbers" in told("fa2", K[:40].clone(), V[:40])
+    with mode.use("faithful"):
+        apart = ragged("fa2", k=K[:40], v=V[:40].clone())
+    assert equal_rows(apart, ragged_rows()) == [*[1] * 3, *[0] * 7]

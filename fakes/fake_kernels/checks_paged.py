@@ -16,7 +16,7 @@ import torch
 from fake_kernels import mistakes_indptr as mi
 from fake_kernels import mistakes_paged as m
 from fake_kernels.findings import Finding, Mistake
-from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, Outcome, Path, raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, Outcome, Path, raises, verbatim
 from fake_kernels.paged import as_read, device_lengths, host_lengths, told_lengths
 
 DECODE_GROUPS = (1, 2, 3, 4, 6, 8, 16)
@@ -106,7 +106,7 @@ def _arithmetic_of_shapes(meta: PagedMetadata) -> Outcome:
         torch.add(meta.kv_indptr[1:] - meta.kv_indptr[:-1], meta.last_page_len)
     except (RuntimeError, IndexError) as failure:
         if isinstance(failure, RuntimeError):
-            return raises(RuntimeError, str(failure).replace("{", "{{").replace("}", "}}"))
+            return raises(RuntimeError, verbatim(str(failure)))
     return UNMEASURED
 
 

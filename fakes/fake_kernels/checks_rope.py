@@ -12,7 +12,7 @@ from fake_kernels.checks_paged import first_decrease
 from fake_kernels.checks_rows import last_dim, tensor_of
 from fake_kernels.findings import Finding
 from fake_kernels.memory import beyond
-from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, raises
+from fake_kernels.outcomes import GARBAGE, HARMLESS, UNMEASURED, raises, verbatim
 from fake_kernels.rope import lane
 
 
@@ -135,5 +135,5 @@ def check_head_size(name: str, given: torch.Tensor, head_dim: int) -> Iterator[F
     try:
         given.view(given.shape[0], -1, head_dim)
     except RuntimeError as failure:
-        told = raises(RuntimeError, str(failure).replace("{", "{{").replace("}", "}}"), "run")
+        told = raises(RuntimeError, verbatim(str(failure)), "run")
         yield Finding(m.HEAD_SIZE, name, {"value": given.shape[-1], "head_dim": head_dim}, told)

@@ -12,7 +12,7 @@ from typing import Any
 
 from fake_kernels import mode
 from fake_kernels.errors import KernelError, Text, context_lost, kernel_error
-from fake_kernels.outcomes import PATH_NAMES, UNMEASURED, Outcome, Path
+from fake_kernels.outcomes import PATH_NAMES, UNMEASURED, Outcome, Path, verbatim
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,7 @@ def settle(findings: Iterable[Finding], path: Path, *, during: str) -> Outcome |
             raise RuntimeError("JIT build failed (the fake has no record of the compiler's own text)")
         if outcome.kind == "raises" and outcome.raised is not None:
             message = outcome.message.format(**{"argument": finding.argument, **finding.params})
-            failure = Outcome(
-                "raises", outcome.raised, message.replace("{", "{{").replace("}", "}}"), outcome.during
-            )
+            failure = Outcome("raises", outcome.raised, verbatim(message), outcome.during)
             if outcome.during == during or during == "run":
                 raise outcome.raised(message)
             return failure

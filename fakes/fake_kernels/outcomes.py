@@ -105,6 +105,11 @@ BUILD_FAILS = Outcome("build_fails", during="plan")
 UNMEASURED = Outcome("unmeasured")
 
 
+def verbatim(message: str) -> str:
+    """A message that is no format string, as one: braces in it stand for themselves."""
+    return message.replace("{", "{{").replace("}", "}}")
+
+
 def raises(raised: type[Exception], message: str, during: Literal["plan", "run"] = "plan") -> Outcome:
     """The real library notices it: `message` may use the mistake's params, {like} this."""
     return Outcome("raises", raised, message, during)

@@ -10,7 +10,7 @@ from fake_kernels import mistakes_calls as m
 from fake_kernels.checks_values import check_numbers
 from fake_kernels.errors import Text, not_modelled
 from fake_kernels.findings import Finding, settle
-from fake_kernels.outcomes import Path, raises
+from fake_kernels.outcomes import Path, raises, verbatim
 from fake_kernels.variants import Alibi, AttentionVariant, LlamaRope, alibi_slopes
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -77,7 +77,7 @@ def refuse_option(
 ) -> None:
     """An option's value that the real library refuses with `raised` and `message`. allowed: words in both languages, or
     names that need no translation."""
-    outcome = raises(raised, message.replace("{", "{{").replace("}", "}}"))
+    outcome = raises(raised, verbatim(message))
     told = {"en": allowed, "zh": allowed} if isinstance(allowed, str) else allowed
     params = {"value": str(value), "allowed": told["en"], "allowed_zh": told["zh"]}
     settle([Finding(m.BAD_OPTION, name, params, outcome)], path, during="plan")

@@ -11,7 +11,7 @@ import torch
 from fake_kernels import schedule
 from fake_kernels.findings import Finding, settle
 from fake_kernels.mistakes_schedule import PLANNER_REFUSES, WORKSPACE_TOO_SMALL
-from fake_kernels.outcomes import Path, raises
+from fake_kernels.outcomes import Path, raises, verbatim
 from fake_kernels.paged import device_lengths
 from fake_kernels.schedule import Batch, PlanInfo
 
@@ -114,7 +114,7 @@ def _findings(batch: Batch, planner: schedule.Planner, buffers: Mapping[str, tor
     try:
         layout = schedule.workspaces(batch, planner)
     except ValueError as refusal:
-        outcome = raises(RuntimeError, str(refusal).replace("{", "{{").replace("}", "}}"))
+        outcome = raises(RuntimeError, verbatim(str(refusal)))
         argument = "fixed_split_size" if batch.fixed_split_pages > 0 else "num_qo_heads"
         return [Finding(PLANNER_REFUSES, argument, {"message": str(refusal)}, outcome)]
     if layout is None:

@@ -8,8 +8,9 @@ schedule under CUDA graphs) are invisible on a CPU unless somebody keeps the boo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -21,13 +22,26 @@ from fake_kernels.findings import Finding
 from fake_kernels.outcomes import UNMEASURED, Outcome, Path
 from fake_kernels.paged import as_read, device_lengths, host_lengths, token_slots, told_lengths
 from fake_kernels.reference import Request
-from fake_kernels.schedule import PlanInfo
+from fake_kernels.schedule import Batch, PlanInfo, Planner, describe
 from fake_kernels.variants import CustomMask
 
 from flashinfer._misread import cut_short, under_schedule
 
 _OWNER = "_fake_kernels_plan"
 """Attribute of a workspace tensor: the Plan whose schedule it holds."""
+
+
+@dataclass(eq=False)
+class Timetable:
+    """A planned batch and its planner; what that makes of the batch is worked out when somebody reads it."""
+
+    batch: Batch
+    planner: Planner
+
+    @cached_property
+    def info(self) -> PlanInfo:
+        """How the library's planner splits the batch on an H200."""
+        return describe(self.batch, self.planner)
 
 
 @dataclass
@@ -71,10 +85,15 @@ class Plan:
     in_place: bool = False
     unfilled: dict[str, torch.Tensor] = field(default_factory=dict)
     compiled: dict[str, Any] | None = None
-    info: Callable[[], PlanInfo | None] = field(default=lambda: None, repr=False)
+    timetable: Timetable | None = field(default=None, repr=False)
     _walked: tuple[tuple[int, int], list[torch.Tensor], list[torch.Tensor]] | None = field(
         default=None, repr=False
     )
+
+    @property
+    def info(self) -> PlanInfo | None:
+        """The schedule, or None where there is none."""
+        return None if self.timetable is None else self.timetable.info
 
     @property
     def rows(self) -> int:
@@ -102,7 +121,7 @@ class Plan:
                     outcome = UNMEASURED
                     if "indices" in self.arrays:
                         lengths = device_lengths(now, self.arrays["last"].tolist(), self.page_size)
-                        outcome = under_schedule(self.info(), lengths, self.path)
+                        outcome = under_schedule(self.info, lengths, self.path)
                     yield Finding(m.STALE_PLAN, f"{self.names['indptr']}_buffer", params, outcome)
                     return
 
@@ -149,7 +168,7 @@ class Plan:
         indptr, last = self.arrays["indptr"].tolist(), self.arrays["last"].tolist()[: self.batch]
         lengths = self.planned_lengths if self.path == "fa3" else device_lengths(indptr, last, page_size)
         if self.path != "fa3" and indptr != self.planned_indptr:
-            lengths = cut_short(self.info(), lengths)
+            lengths = cut_short(self.info, lengths)
         used = self.arrays["indices"]
         slots = [token_slots(indptr[i], lengths[i], used, page_size, num_pages) for i in range(self.batch)]
         kept = [tensor.clone() for tensor in watched] if self.graph or self.in_place else []

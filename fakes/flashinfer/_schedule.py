@@ -16,7 +16,7 @@ from fake_kernels.paged import device_lengths
 from fake_kernels.schedule import Batch, PlanInfo
 
 from flashinfer._options import caps
-from flashinfer._plan import Plan
+from flashinfer._plan import Plan, Timetable
 
 _WHERE = "Error in function 'aligned_alloc' at .../allocator.h:71: "
 """How the library's messages begin (exception.h); without the folder that it was built in."""
@@ -25,8 +25,7 @@ _WHERE = "Error in function 'aligned_alloc' at .../allocator.h:71: "
 class Scheduled:
     """The part of a wrapper that knows the schedule of its last plan."""
 
-    _scheduled: tuple[Batch, schedule.Planner] | None = None
-    _plan_info_told: PlanInfo | None = None
+    _timetable: Timetable | None = None
 
     @property
     def plan_info(self) -> PlanInfo | None:
@@ -35,11 +34,7 @@ class Scheduled:
         None before the first plan, and in faithful mode after a plan of wrong metadata, whose schedule nobody measured.
         Not part of the real package's interface.
         """
-        if self._scheduled is None:
-            return None
-        if self._plan_info_told is None:
-            self._plan_info_told = schedule.describe(*self._scheduled)
-        return self._plan_info_told
+        return None if self._timetable is None else self._timetable.info
 
     def _schedule(
         self,
@@ -55,8 +50,7 @@ class Scheduled:
         """
         if batch is not None:
             settle(_findings(batch, planner, buffers), path, during="plan")
-        self._scheduled = None if batch is None else (batch, planner)
-        self._plan_info_told = None
+        self._timetable = None if batch is None else Timetable(batch, planner)
 
 
 def batch_of(

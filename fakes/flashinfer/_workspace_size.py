@@ -107,9 +107,9 @@ def _needed(wrapper: Any, arguments: dict[str, Any]) -> tuple[int, int]:
     if wrapper._graph_buffers is not None:
         trial._graph_buffers = {key: buffer.clone() for key, buffer in wrapper._graph_buffers.items()}
     trial.plan(**arguments)
-    if trial._scheduled is None:
+    if trial._timetable is None:
         raise not_modelled("workspace_size", "for metadata that is wrong")
-    batch, planner = trial._scheduled
+    batch, planner = trial._timetable.batch, trial._timetable.planner
     if planner == "fa3":
         raise kernel_error(
             "workspace_size_unavailable",

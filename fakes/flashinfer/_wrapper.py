@@ -241,7 +241,7 @@ class AttentionWrapper(GivenMemory, Scheduled):
         self._schedule(
             batch, plan.path, plan.path, {**buffers, "_int_workspace_buffer": self._int_workspace_buffer}
         )
-        plan.info = lambda: self.plan_info
+        plan.timetable = self._timetable
         self._plan = plan
         own_workspace(self._int_workspace_buffer, plan)
         own_workspace(self._pin_memory_int_workspace_buffer, plan)

@@ -1,8 +1,10 @@
 """What a kernel writes has room for every entry: a tensor that lies over itself, as after expand(), is named; views of larger
-tensors are not."""
+tensors are not. And a workspace is given back when nobody has its wrapper any more."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +14,7 @@ import sgl_kernel
 import torch
 from fake_kernels import mode
 from fake_kernels.errors import KernelError
-from paged_batches import i32, make_batch, plan_and_run
+from paged_batches import PATHS, i32, make_batch, plan, plan_and_run, wrapper_for
 
 WEIGHT = torch.ones(64).half()
 POSITIONS = i32(range(6))
@@ -111,3 +113,22 @@ def test_columns_and_halves_are_right(path: str) -> None:
     pool = sliced(batch)
     out = plan_and_run(path, batch.but(q=q, k=pool[:, 0], v=pool[:, 1]))
     assert torch.equal(out, plan_and_run(path, batch))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("look", [False, True])
+def test_a_wrapper_and_its_workspace_go_with_its_last_name(path: str, look: bool) -> None:
+    """Workspaces are large: none may wait for a collector of cycles, which counts objects and not their bytes."""
+    batch = make_batch((20, 33, 16), (1, 1, 1))
+    wrapper = wrapper_for(path)
+    gc.disable()
+    try:
+        plan(wrapper, batch)
+        if look:
+            assert wrapper.plan_info is not None
+        wrapper.run(batch.q, (batch.k, batch.v))
+        kept = [weakref.ref(wrapper), weakref.ref(wrapper._float_workspace_buffer)]
+        del wrapper
+        assert [ref() for ref in kept] == [None, None]
+    finally:
+        gc.enable()

@@ -3,6 +3,8 @@ each may be told. Runs in the checker's process only, as `exam` does."""
 
 from __future__ import annotations
 
+import gc
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -17,11 +19,18 @@ from judge.exam import Exam, case_frame
 from judge.patience import Patience
 from judge.told import UNSUPPORTED, exception_message, redacted_ending
 
+log = logging.getLogger(__name__)
+
 SHOWN_MISMATCHES = 6
 MOST_APART = 4096  # size of an output that is still shown to tell mistakes apart
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory")
 # Which cases a sitting has: all; the public ones; all but the random ones.
 Which = Literal["all", "public", "fixed"]
+
+
+def _is_for_want_of_memory(kind: str, text: str) -> bool:
+    """Whether an exception of that type and text is Python's or torch's for an allocation that failed."""
+    return kind == "MemoryError" or any(t in text for t in OUT_OF_MEMORY)
 
 
 class Sitting:
@@ -78,10 +87,18 @@ class Sitting:
         result = self._result(case, cpu_ms)
         try:
             with self.patience.spend():
-                self._judge(result, index, reply)
+                try:
+                    self._judge(result, index, reply)
+                except (MemoryError, RuntimeError) as error:
+                    if not _is_for_want_of_memory(type(error).__name__, str(error)):
+                        raise
+                    # Tensors in cycles of earlier checks may hold it: the collector counts objects, not their bytes.
+                    gc.collect()
+                    self._judge(result, index, reply)
         except frames.FrameError:
             result.status, result.message = Status.RUNTIME_ERROR, Message("broken_reply")
-        except Exception:  # noqa: BLE001  a value that breaks the checking code was made to do so
+        except Exception:  # a value that breaks the checking code was made to do so, or that code is wrong
+            log.warning("a value could not be checked", exc_info=True)
             result.status, result.message = Status.RUNTIME_ERROR, Message("check_failed")
         if case.group != HIDDEN:
             result.output = printable(output.decode("utf-8", "replace"))
@@ -134,7 +151,7 @@ class Sitting:
             result.message = Message("mismatches", {"list": [m.to_json() for m in shown]})
 
     def _failed(self, result: CaseResult, failure: Failure, hidden: bool) -> None:
-        if failure.type == "MemoryError" or any(t in failure.text for t in OUT_OF_MEMORY):
+        if _is_for_want_of_memory(failure.type, failure.text):
             result.status = Status.MEMORY_LIMIT
             result.message = Message("memory_limit", {"limit_mb": self.exam.package.limits.memory_mb})
             return

@@ -120,3 +120,15 @@ def test_what_equals_the_answer_is_accepted_without_evidence(judge, tmp_path):
     assert judge.judge(package, DOUBLING.encode(), bytes(16)).status is Status.ACCEPTED
     other = judge.judge(package, b"def f(n):\n    return 2 * n + 1\n", bytes(16))
     assert {c.message.code for c in other.cases} == {"check_failed"}
+
+
+def test_what_earlier_checks_left_in_cycles_takes_no_memory_from_later_ones(judge, tmp_path):
+    """Each check leaves 600 MB in a cycle that the collector has no reason to look at; the checker may have 2 GB."""
+    check = (
+        "import torch\n\ndef check(inputs, got, want):\n"
+        "    kept = [torch.empty(600 << 20, dtype=torch.uint8)]\n    kept.append(kept)\n    return []\n"
+    )
+    package = small(tmp_path / "390_small", DOUBLING, {"check.py": check})
+    for _ in range(2):
+        other = judge.judge(package, b"def f(n):\n    return 2 * n + 1\n", bytes(16))
+        assert {c.status for c in other.cases} == {Status.WRONG_ANSWER}

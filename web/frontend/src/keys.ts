@@ -27,7 +27,9 @@ export function listen(actions: Record<string, Action>): void {
   document.addEventListener("keydown", (event) => {
     const action = actions[event.key];
     const at = event.target instanceof Element ? event.target : null;
-    const taken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || at?.closest(TYPING);
+    // For a frame after it closed, the focus is still in a dialog that nobody sees.
+    const typing = at?.closest(TYPING) && !at.closest("dialog:not([open])");
+    const taken = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing;
     if (!action || taken || !singleKeys() || document.querySelector("dialog[open]")) return;
     event.preventDefault();
     action();

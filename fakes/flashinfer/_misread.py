@@ -4,6 +4,7 @@ they see. Strict mode never comes here with anything wrong; faithful mode comput
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -75,32 +76,30 @@ def rows_left_out(plan: Plan, group: int) -> list[tuple[slice, int, int]]:
     return found
 
 
-def leave_out(
-    plan: Plan, q_heads: int, kv_heads: int, out: torch.Tensor, lse: torch.Tensor | None, empty: float
-) -> None:
+def leave_out(plan: Plan, q_heads: int, kv_heads: int, out: torch.Tensor, lse: torch.Tensor | None) -> None:
     """Clear what a kernel doesn't write of a result whose heads are not the planned ones. What stands there on a GPU is
-    whatever stood there before; here it is 0, and `empty` in the LSE."""
+    whatever stood there before; here it is 0, and -inf in the LSE."""
     if q_heads == plan.num_qo_heads and kv_heads == plan.num_kv_heads:
         return
     if plan.path == "fa3":  # work is listed by the query heads of the plan
         out[:, plan.num_qo_heads :] = 0
         if lse is not None:
-            lse[:, plan.num_qo_heads :] = empty
+            lse[:, plan.num_qo_heads :] = -math.inf
     group = q_heads // kv_heads
     for rows, n, reached in rows_left_out(plan, group):
         packed = torch.arange(n).unsqueeze(1) * group + torch.arange(q_heads) % group
         out[rows][packed >= reached] = 0
         if lse is not None:
-            lse[rows][packed >= reached] = empty
+            lse[rows][packed >= reached] = -math.inf
 
 
-def shift_rows(plan: Plan, out: torch.Tensor, lse: torch.Tensor | None, empty: float) -> None:
+def shift_rows(plan: Plan, out: torch.Tensor, lse: torch.Tensor | None) -> None:
     """Move results to where fa2 writes them: from row 0 on, whatever qo_indptr begins with. fa3 writes them to the rows they
     belong to."""
     first = int(plan.arrays["qo"][0]) if "qo" in plan.arrays else 0
     if plan.path != "fa2" or first <= 0:
         return
-    for result, rest in ((out, 0.0), (lse, empty)):
+    for result, rest in ((out, 0.0), (lse, -math.inf)):
         if result is not None:
             moved = result[first:].clone()
             result.fill_(rest)

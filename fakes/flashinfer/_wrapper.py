@@ -306,8 +306,8 @@ class AttentionWrapper(GivenMemory, Scheduled):
             out, lse = attend_as_compiled(head_dim, q, k_cache, v_cache, requests, variant, **how)
         else:
             out, lse = attend(q, k_cache, v_cache, requests, variant, **how)
-        leave_out(plan, q.shape[1], kv_heads, out, lse, -math.inf)
-        shift_rows(plan, out, lse, -math.inf)
+        leave_out(plan, q.shape[1], kv_heads, out, lse)
+        shift_rows(plan, out, lse)
         return out, lse
 
     def _requests(self, plan: Plan, q: torch.Tensor, page_size: int, num_pages: int) -> list[Request]:

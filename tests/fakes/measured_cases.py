@@ -12,6 +12,13 @@ import torch
 from fake_kernels import mode
 from fake_kernels.errors import KernelError
 from fake_kernels.outcomes import PATH_NAMES, UNMEASURED
+from paged_batches import PATHS
+
+
+def everywhere(outcome: Any) -> dict[str, Any]:
+    """The same outcome on every path of the paged wrappers."""
+    return dict.fromkeys(PATHS, outcome)
+
 
 UNMEASURED_WORDS = {
     lang: tuple(of[lang] + colon + UNMEASURED.describe(lang, {}) for of in PATH_NAMES.values())
@@ -31,6 +38,25 @@ class Case:
     code: str
     call: Callable[[], Any]
     real: Any
+
+
+OUTCOME_WORDS = {
+    "garbage": "returns wrong numbers",
+    "harmless": "the result happens to be right",
+    "unmeasured": "was not measured",
+}
+
+
+def check_account(error: KernelError, outcome: Any) -> None:
+    """The account of the real kernel says this outcome: (type, message) for an error of the library's, otherwise a key of
+    `OUTCOME_WORDS` or the words themselves."""
+    if isinstance(outcome, tuple):
+        assert isinstance(error, outcome[0])
+        assert outcome[1] in error.real["en"]
+    else:
+        assert OUTCOME_WORDS.get(outcome, outcome) in error.real["en"].split(";")[0]
+    for lang in ("en", "zh"):
+        assert "{" not in error.text(lang)
 
 
 def check_strict(case: Case) -> KernelError:
@@ -57,7 +83,7 @@ def check_faithful(case: Case) -> None:
             with pytest.raises(case.real[0], match=re.escape(case.real[1])) as caught:
                 case.call()
             assert not isinstance(caught.value, KernelError)
-        elif case.real in ("dies", "hangs") if isinstance(case.real, str) else False:
+        elif isinstance(case.real, str) and case.real in ("dies", "hangs"):
             with pytest.raises(KernelError, match="Not acted out") as told:
                 case.call()
             assert told.value.params["mistake"] == case.code

@@ -12,6 +12,7 @@ import pytest
 import torch
 from fake_kernels import mode
 from fake_kernels.errors import KernelError
+from measured_cases import check_account, everywhere
 from paged_batches import (
     DECODE_PATHS,
     PATHS,
@@ -28,10 +29,6 @@ Change = Callable[[PagedBatch], PagedBatch]
 
 def right_batch(path: str, kv_lens: tuple[int, ...] = KV_LENS) -> PagedBatch:
     return make_batch(kv_lens, None if path in DECODE_PATHS else Q_LENS, spare_pages=20)
-
-
-def everywhere(outcome: Any) -> dict[str, Any]:
-    return dict.fromkeys(PATHS, outcome)
 
 
 def prefill(outcome: Any) -> dict[str, Any]:
@@ -203,18 +200,7 @@ def test_strict_refuses_these_batches_and_tells_what_was_measured(
         plan_and_run(path, change(right_batch(path)))
     error = caught.value
     assert error.code == code
-    told = {
-        "garbage": "returns wrong numbers",
-        "harmless": "the result happens to be right",
-        "unmeasured": "was not measured",
-    }
-    if isinstance(outcome, tuple):
-        assert isinstance(error, outcome[0])
-        assert outcome[1] in error.real["en"]
-    else:
-        assert told.get(outcome, outcome) in error.real["en"].split(";")[0]
-    for lang in ("en", "zh"):
-        assert "{" not in error.text(lang)
+    check_account(error, outcome)
 
 
 @pytest.mark.parametrize(("code", "change", "path", "outcome"), ALL)

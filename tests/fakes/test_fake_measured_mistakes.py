@@ -16,6 +16,7 @@ import pytest
 import torch
 from fake_kernels import mode
 from fake_kernels.errors import KernelError
+from measured_cases import everywhere
 from paged_batches import (
     DECODE_PATHS,
     PATHS,
@@ -44,10 +45,6 @@ class Row:
     real: dict[str, Any]
     argument: tuple[str, str] | str = ""
     position: int | None = None
-
-
-def everywhere(outcome: Any) -> dict[str, Any]:
-    return dict.fromkeys(PATHS, outcome)
 
 
 def without_zero(b: PagedBatch) -> PagedBatch:
